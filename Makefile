@@ -1,0 +1,55 @@
+# Everything a bare machine needs is set up by these targets: python3 with venv, and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Numba's cache is keyed by our own sources; a folder of its own keeps test runs apart from others.
+export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba-cache
+
+.PHONY: help setup demo test test-slow test-fast lint coverage bench clean
+
+help:
+	@echo "make demo       fit a built-in example and print the formulas found"
+	@echo "make test       set up, lint, and run the test suite"
+	@echo "make test-slow  run the long statistical tests as well"
+	@echo "make bench      measure speed against other tools (installs them, about half an hour)"
+	@echo "make setup      only create $(VENV) and install symbayes into it"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[test]"
+	@touch $@
+
+setup: $(VENV)/.installed
+
+demo: $(VENV)/.installed
+	$(BIN)/python -m symbayes.demo
+
+test: lint test-fast
+
+test-fast: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Kernels run as plain Python here: coverage cannot see into compiled code.
+coverage: $(VENV)/.installed-test
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow" -o addopts="" tests/kernels
+	$(BIN)/coverage report --include='src/symbayes/kernels/*' --fail-under=95
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.speed
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .coverage

@@ -1,0 +1,1 @@
+"""Compiled code: NumPy and Numba only, and nothing of the package above."""

@@ -1,0 +1,31 @@
+"""Which operators Delete may remove, and which of their children may take their place.
+
+As in the paper: every operator but a root whose children are all terminals. A binary operator is
+replaced by one of its children, at the root by one of those that are operators.
+"""
+
+from .compiling import kernel
+from .tree import arity, count_nodes, subtree_end
+
+
+@kernel
+def count_candidates(nodes, root):
+    """Return how many operators of the tree Delete may remove."""
+    n_operators, _, _ = count_nodes(nodes, root)
+    if n_operators == 0 or count_heirs(nodes, root, root) > 0:
+        return n_operators
+    return n_operators - 1
+
+
+@kernel
+def count_heirs(nodes, root, place):
+    """Return how many children of the operator at `place` may take its place."""
+    children = arity(nodes[place]["op"])
+    if place != root:
+        return children
+    heirs = 0
+    child = place + 1
+    for _ in range(children):
+        heirs += nodes[child]["op"] > 0
+        child = subtree_end(nodes, child)
+    return heirs

@@ -1,0 +1,113 @@
+"""What a chain is made of, and how a proposed tree becomes a column and a fit."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .compiling import entry_point, kernel
+from .likelihood import project, residual_sum_of_squares, standardise
+
+# Entries of `Chain.numbers`.
+LOG_LIKELIHOOD = 0
+RSS = 1
+NOISE_VARIANCE = 2
+NUMBERS = 3
+
+# Rows of `Chain.counts`.
+PROPOSED = 0
+EVALUATED = 1
+ACCEPTED = 2
+
+
+class Chain(NamedTuple):
+    """The state of one chain. Trees and columns live in slots; `slots` says which are in use."""
+
+    rng: np.ndarray
+    """State of the random number generator."""
+    nodes: np.ndarray
+    """Trees, `max_nodes` nodes a slot."""
+    columns: np.ndarray
+    """Columns of the design, one slot after the other."""
+    gram: np.ndarray
+    """Inner products of the columns, by slot; right for the slots in use."""
+    dots: np.ndarray
+    """Inner products of the columns with the response, by slot."""
+    slots: np.ndarray
+    """Slots of the terms in their order; the last entry is the slot for proposals."""
+    n_terms: np.ndarray
+    """The number of terms, one entry."""
+    numbers: np.ndarray
+    """Log-likelihood, residual sum of squares, noise variance (paper's sampler)."""
+    counts: np.ndarray
+    """Proposals made, evaluated and accepted, by move."""
+
+
+class Code(NamedTuple):
+    """Compiled functions that a step calls by address, so that each is compiled only once."""
+
+    evaluate: object
+    fit: object
+    propose: object
+
+
+class Scratch(NamedTuple):
+    """Room to work in; holds nothing between two steps."""
+
+    pending: np.ndarray
+    where: np.ndarray
+    stack: np.ndarray
+    factor: np.ndarray
+    solution: np.ndarray
+    correction: np.ndarray
+    residual: np.ndarray
+
+
+@kernel
+def max_nodes(chain):
+    """Return how many nodes a tree may have: the size of a slot."""
+    return chain.nodes.shape[0] // chain.slots.shape[0]
+
+
+@kernel
+def tree_start(chain, slot):
+    """Return where the tree in a slot begins."""
+    return slot * (chain.nodes.shape[0] // chain.slots.shape[0])
+
+
+@entry_point
+def fit(evaluate, chain, slot, n_terms, data, scratch, allow):
+    """Return the residual sum of squares of the first `n_terms` terms.
+
+    If `slot` is not negative, the tree there is new: its column is made first. Return -1 when it
+    has none (not finite somewhere, or constant), or when a term is redundant, unless `allow` says
+    that its coefficient is then 0.
+    """
+    n_rows = data.y.shape[0]
+    if slot >= 0:
+        evaluate(
+            chain.nodes,
+            tree_start(chain, slot),
+            data.x,
+            n_rows,
+            chain.columns,
+            slot * n_rows,
+            scratch.stack,
+            scratch.where,
+        )
+        _, length = standardise(chain.columns, slot * n_rows, data)
+        if not (length > 0.0):
+            return -1.0
+        project(chain.columns, slot, chain.slots, n_terms, data, chain.gram, chain.dots)
+    return residual_sum_of_squares(
+        chain.columns,
+        chain.slots,
+        n_terms,
+        data,
+        chain.gram,
+        chain.dots,
+        scratch.factor,
+        scratch.solution,
+        scratch.correction,
+        scratch.residual,
+        allow,
+    )

@@ -1,0 +1,121 @@
+"""Which move is tried: the paper's probabilities, with Grow's share repaired.
+
+As printed, Prune has probability zero while a tree has at most six operators, so that Grow could
+not be undone there; Grow's share of its third is capped at one half.
+"""
+
+import math
+
+import numpy as np
+
+from .candidates import count_candidates
+from .compiling import kernel
+from .rng import uniform
+from .tree import count_nodes
+
+# NumPy integers: for Python's own, Numba would compile a function once for every value passed.
+STAY = np.int64(0)
+GROW = np.int64(1)
+PRUNE = np.int64(2)
+INSERT = np.int64(3)
+DELETE = np.int64(4)
+REASSIGN_OPERATOR = np.int64(5)
+REASSIGN_FEATURE = np.int64(6)
+BIRTH = np.int64(7)
+DEATH = np.int64(8)
+N_MOVES = 9
+
+#: What the moves are called in reports.
+MOVE_NAMES = (
+    "stay",
+    "grow",
+    "prune",
+    "insert",
+    "delete",
+    "reassign operator",
+    "reassign feature",
+    "birth",
+    "death",
+)
+
+#: What a free number of terms costs in moves: the share of births and deaths together.
+JUMP_SHARE = 0.2
+
+
+@kernel
+def move_probability(move, n_operators, n_transforms, n_candidates, move_shape):
+    """Return the probability of choosing a move at a tree with these counts."""
+    stay = move_shape[0] * n_transforms / (n_transforms + move_shape[1])
+    third = (1.0 - stay) / 3.0
+    grow = third * min(0.5, 8.0 / (n_operators + 2.0))
+    delete = third * n_candidates / (n_candidates + 3.0)
+    if move == STAY:
+        return stay
+    if move == GROW:
+        return grow
+    if move == PRUNE:
+        return third - grow
+    if move == DELETE:
+        return delete
+    if move == INSERT:
+        return third - delete
+    return third / 2.0
+
+
+@kernel
+def probability_at(move, nodes, root, prior):
+    """Return the probability of choosing a move at the tree at `root`."""
+    n_operators, n_transforms, _ = count_nodes(nodes, root)
+    candidates = count_candidates(nodes, root)
+    return move_probability(move, n_operators, n_transforms, candidates, prior.move_shape)
+
+
+@kernel
+def choose_move(rng, nodes, root, prior):
+    """Return a move, with its probability at the tree at `root`."""
+    n_operators, n_transforms, _ = count_nodes(nodes, root)
+    candidates = count_candidates(nodes, root)
+    u = uniform(rng)
+    for move in range(REASSIGN_FEATURE):
+        u -= move_probability(move, n_operators, n_transforms, candidates, prior.move_shape)
+        if u < 0.0:
+            return move
+    return REASSIGN_FEATURE
+
+
+@kernel
+def reverse_of(move):
+    """Return the move that undoes a move."""
+    if move == GROW:
+        return PRUNE
+    if move == PRUNE:
+        return GROW
+    if move == INSERT:
+        return DELETE
+    if move == DELETE:
+        return INSERT
+    return move
+
+
+@kernel
+def log_choice_ratio(move, nodes, old, new, prior):
+    """Return log P(reverse of the move; new) - log P(move; old)."""
+    return math.log(probability_at(reverse_of(move), nodes, new, prior)) - math.log(
+        probability_at(move, nodes, old, prior)
+    )
+
+
+@kernel
+def birth_probability(n_terms, log_terms):
+    """Return the probability of trying a birth, given the number of terms."""
+    if n_terms + 1 >= log_terms.shape[0] or log_terms[n_terms + 1] == -math.inf:
+        return 0.0
+    return 1.0 if n_terms == 0 else 0.5 * JUMP_SHARE
+
+
+@kernel
+def death_probability(n_terms, log_terms):
+    """Return the probability of trying a death, given the number of terms."""
+    if n_terms == 0 or log_terms[n_terms - 1] == -math.inf:
+        return 0.0
+    return 0.5 * JUMP_SHARE

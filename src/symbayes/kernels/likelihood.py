@@ -1,0 +1,242 @@
+"""Columns of the design, their inner products, and the least-squares fit that both likelihoods use.
+
+A column is the value of one tree, centred, multiplied by the square root of the row weights and
+scaled to length one. So weights, the intercept and extreme scales are dealt with once, here, and
+the Gram matrix of the columns is a correlation matrix.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .compiling import kernel, merged, reduction
+
+# A column whose spread is below this part of its root mean square is a constant to rounding.
+_CONSTANT = 1.0e-10
+# Between these, sums of squares are safe from overflow and from vanishing digits.
+_SMALL_SQUARES, _LARGE_SQUARES = 1.0e-250, 1.0e250
+# The reciprocal of a smaller number overflows.
+_SMALLEST_UNIT = 1.0e-305
+# A column whose part outside the span of the others is smaller than this (squared) is redundant.
+_REDUNDANT = 1.0e-10
+# Below this part of the total, the residual sum of squares is taken from the residuals: as a
+# difference of large numbers it would have lost its digits.
+_CANCELLED = 1.0e-5
+
+
+class Data(NamedTuple):
+    """The table a chain sees. Rows are padded with copies that have weight zero."""
+
+    x: np.ndarray
+    """Columns of the table, one after the other."""
+    y: np.ndarray
+    """Response: centred, times the root of the weights, scaled so that its squares sum to n."""
+    root_weight: np.ndarray
+    """Square roots of the row weights, 0 for the padding."""
+    n: float
+    """Sum of the weights: the number of rows, as the likelihood counts them."""
+    noise_prior: np.ndarray
+    """`[nu, lam]` of the inverse-gamma prior of the noise variance of the scaled response."""
+
+
+@reduction
+def _moments(values, offset, root_weight):
+    """Return the weighted sum of the values and of their squares."""
+    total = 0.0
+    squares = 0.0
+    for i in range(np.uint64(root_weight.shape[0])):
+        v = values[offset + i]
+        w = root_weight[i] * root_weight[i]
+        total += w * v
+        squares += w * (v * v)
+    return total, squares
+
+
+@reduction
+def _centre(values, offset, root_weight, mean):
+    """Centre and weight in place; return the sum of squares."""
+    squares = 0.0
+    for i in range(np.uint64(root_weight.shape[0])):
+        v = root_weight[i] * (values[offset + i] - mean)
+        values[offset + i] = v
+        squares += v * v
+    return squares
+
+
+@kernel
+def _multiply(values, offset, n, factor):
+    for i in range(n):
+        values[offset + i] *= factor
+
+
+@reduction
+def _largest(values, offset, root_weight):
+    largest = 0.0
+    for i in range(np.uint64(root_weight.shape[0])):
+        v = abs(values[offset + i])
+        if not (v <= largest) and root_weight[i] > 0.0:  # also true for nan
+            largest = v
+            if not (v < math.inf):
+                return math.inf
+    return largest
+
+
+@reduction
+def dot(left, p, right, q, n):
+    """Return the inner product of n values."""
+    total = 0.0
+    for i in range(n):
+        total += left[p + i] * right[q + i]
+    return total
+
+
+@kernel
+def _subtract(target, source, s, factor, n):
+    for i in range(n):
+        target[i] -= factor * source[s + i]
+
+
+@kernel
+def _copy(target, source, n):
+    for i in range(n):
+        target[i] = source[i]
+
+
+@merged
+def standardise(values, start, data):
+    """Turn the values of a tree, in place, into a column of the design.
+
+    Return its mean and its length; a length of 0 says that it has none: it is constant, or not
+    finite somewhere.
+    """
+    offset = np.uint64(start)
+    n = np.uint64(data.root_weight.shape[0])
+    scale = 1.0
+    total, squares = _moments(values, offset, data.root_weight)
+    if not (_SMALL_SQUARES < squares < _LARGE_SQUARES):
+        # Squares overflow or vanish, or something is not finite: work in other units.
+        scale = _largest(values, offset, data.root_weight)
+        if not (_SMALLEST_UNIT < scale < math.inf):
+            return 0.0, 0.0
+        _multiply(values, offset, n, 1.0 / scale)
+        total, squares = _moments(values, offset, data.root_weight)
+    mean = total / data.n
+    centred = _centre(values, offset, data.root_weight, mean)
+    if not (centred > _CONSTANT * _CONSTANT * squares):
+        return 0.0, 0.0
+    length = math.sqrt(centred)
+    if not (length * scale < math.inf):
+        return 0.0, 0.0
+    _multiply(values, offset, n, 1.0 / length)
+    return mean * scale, length * scale
+
+
+@merged
+def project(columns, slot, slots, n_terms, data, gram, dots):
+    """Fill row and column `slot` of the Gram matrix, and its product with the response."""
+    n_slots = slots.shape[0]
+    n_rows = data.y.shape[0]
+    n = np.uint64(n_rows)
+    own = np.uint64(slot * n_rows)
+    for k in range(n_terms):
+        other = slots[k]
+        product = 1.0
+        if other != slot:
+            product = dot(columns, own, columns, np.uint64(other * n_rows), n)
+        gram[slot * n_slots + other] = product
+        gram[other * n_slots + slot] = product
+    dots[slot] = dot(columns, own, data.y, np.uint64(0), n)
+
+
+@kernel
+def _solve(factor, n_slots, n_terms, b):
+    """Solve L L' x = b in place; a pivot of 0 marks a redundant column, whose x is 0."""
+    for i in range(n_terms):
+        if factor[i * n_slots + i] == 0.0:
+            b[i] = 0.0
+            continue
+        v = b[i]
+        for j in range(i):
+            v -= factor[i * n_slots + j] * b[j]
+        b[i] = v / factor[i * n_slots + i]
+    for i in range(n_terms - 1, -1, -1):
+        if factor[i * n_slots + i] == 0.0:
+            continue
+        v = b[i]
+        for j in range(i + 1, n_terms):
+            v -= factor[j * n_slots + i] * b[j]
+        b[i] = v / factor[i * n_slots + i]
+
+
+@kernel
+def _factorise(gram, slots, n_terms, factor):
+    """Cholesky-factorise the Gram matrix of the terms; return the number of redundant ones."""
+    n_slots = slots.shape[0]
+    redundant = 0
+    for i in range(n_terms):
+        for j in range(i + 1):
+            v = gram[slots[i] * n_slots + slots[j]]
+            for k in range(j):
+                v -= factor[i * n_slots + k] * factor[j * n_slots + k]
+            if i > j:
+                pivot = factor[j * n_slots + j]
+                factor[i * n_slots + j] = v / pivot if pivot > 0.0 else 0.0
+            elif v > _REDUNDANT:
+                factor[i * n_slots + i] = math.sqrt(v)
+            else:
+                factor[i * n_slots + i] = 0.0
+                redundant += 1
+    return redundant
+
+
+@merged
+def residual_sum_of_squares(
+    columns, slots, n_terms, data, gram, dots, factor, solution, correction, residual, allow
+):
+    """Return the residual sum of squares of the fit on all terms; leave the fit in `solution`.
+
+    Return -1 when a term is redundant, unless `allow` says that its coefficient is then 0.
+    """
+    if _factorise(gram, slots, n_terms, factor) > 0 and not allow:
+        return -1.0
+    n_slots = slots.shape[0]
+    n_rows = data.y.shape[0]
+    n = np.uint64(n_rows)
+    for k in range(n_terms):
+        solution[k] = dots[slots[k]]
+    _solve(factor, n_slots, n_terms, solution)
+    rss = data.n
+    for k in range(n_terms):
+        rss -= solution[k] * dots[slots[k]]
+    if rss > _CANCELLED * data.n:
+        return rss
+    _copy(residual, data.y, n)
+    for k in range(n_terms):
+        _subtract(residual, columns, np.uint64(slots[k] * n_rows), solution[k], n)
+    # One step of iterative refinement makes up for the squared condition of the Gram matrix.
+    for k in range(n_terms):
+        correction[k] = dot(residual, np.uint64(0), columns, np.uint64(slots[k] * n_rows), n)
+    _solve(factor, n_slots, n_terms, correction)
+    for k in range(n_terms):
+        solution[k] += correction[k]
+        _subtract(residual, columns, np.uint64(slots[k] * n_rows), correction[k], n)
+    return dot(residual, np.uint64(0), residual, np.uint64(0), n)
+
+
+@kernel
+def collapsed_log_likelihood(rss, n_terms, data):
+    """Return log p(y | trees), up to a constant: coefficients and noise integrated out.
+
+    The coefficients have the unit-information prior centred at their least-squares estimate.
+    """
+    nu, lam = data.noise_prior[0], data.noise_prior[1]
+    return -0.5 * n_terms * math.log1p(data.n) - 0.5 * (data.n - 1.0 + nu) * math.log(
+        nu * lam + rss
+    )
+
+
+@kernel
+def plug_in_log_likelihood(rss, noise_variance, data):
+    """Return log p(y | trees, noise) with the coefficients at their least-squares estimate."""
+    return -0.5 * (data.n * math.log(2.0 * math.pi * noise_variance) + rss / noise_variance)

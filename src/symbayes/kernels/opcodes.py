@@ -1,0 +1,29 @@
+"""The numbers by which compiled code knows the operators. `operators.py` gives them names."""
+
+FEATURE = 0
+
+LT = 1
+NEG = 2
+INV = 3
+EXP = 4
+LOG = 5
+SQRT = 6
+ABS = 7
+SQUARE = 8
+CUBE = 9
+SIN = 10
+COS = 11
+TAN = 12
+TANH = 13
+ARCSIN = 14
+ARCCOS = 15
+ARCTAN = 16
+
+# From here on two operands, so that the arity of an opcode is two comparisons.
+FIRST_BINARY = 17
+ADD = 17
+SUB = 18
+MUL = 19
+DIV = 20
+
+N_OPCODES = 21

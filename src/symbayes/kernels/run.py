@@ -1,0 +1,155 @@
+"""The loops that Python calls. Each runs many steps without the interpreter.
+
+A chain that has not started has a negative number of terms: -1 - K asks for a start with K terms
+drawn from the prior.
+"""
+
+import math
+
+from .chain import (
+    LOG_LIKELIHOOD,
+    NOISE_VARIANCE,
+    NUMBERS,
+    RSS,
+    Code,
+    max_nodes,
+    tree_start,
+)
+from .compiling import entry_point, kernel, merged
+from .likelihood import collapsed_log_likelihood, plug_in_log_likelihood
+from .opcodes import LT
+from .paper_step import paper_step
+from .rng import inverse_gamma
+from .scales import update_scales
+from .step import step
+from .tree import subtree_end
+from .tree_prior import ANY_NODE, ROOT_DEPTH, draw_subtree
+
+# Steps between two updates of the scales of the constants.
+_STEPS_A_SCALE_UPDATE = 16
+# Trees drawn in search of a start before giving up.
+_MOST_STARTS = 20_000
+
+
+@kernel
+def start(code, chain, n_terms, prior, data, scratch, allow):
+    """Draw terms from the prior until they can be fitted; return whether that was possible."""
+    k = 0
+    rss = data.n
+    tries = 0
+    while k < n_terms:
+        tries += 1
+        if tries > _MOST_STARTS:
+            return False
+        root = tree_start(chain, chain.slots[k])
+        limit = root + max_nodes(chain)
+        end = draw_subtree(
+            chain.rng, chain.nodes, root, limit, ROOT_DEPTH, ANY_NODE, prior, scratch.pending
+        )
+        rss = -1.0
+        if end >= 0:
+            rss = code.fit(code.evaluate, chain, chain.slots[k], k + 1, data, scratch, allow)
+        if rss >= 0.0:
+            k += 1
+        elif tries % 100 == 0:
+            k = 0  # the terms so far may leave no room for another
+    chain.n_terms[0] = n_terms
+    chain.numbers[RSS] = rss
+    return True
+
+
+@merged
+def keep_state(chain, prior, row, out_nodes, out_terms, out_numbers):
+    """Write the state of a chain to a row of the output."""
+    at = 0
+    for k in range(chain.n_terms[0]):
+        root = tree_start(chain, chain.slots[k])
+        for i in range(root, subtree_end(chain.nodes, root)):
+            out_nodes[row, at] = chain.nodes[i]
+            at += 1
+    out_terms[row] = chain.n_terms[0]
+    for i in range(NUMBERS):
+        out_numbers[row, i] = chain.numbers[i]
+    out_numbers[row, NUMBERS] = prior.scales[0]
+    out_numbers[row, NUMBERS + 1] = prior.scales[1]
+
+
+@entry_point
+def run_collapsed(
+    evaluate,
+    fit,
+    propose,
+    chain,
+    prior,
+    data,
+    scratch,
+    temperature,
+    steps_a_draw,
+    n_draws,
+    out_nodes,
+    out_terms,
+    out_numbers,
+):
+    """Make draws of the default sampler; return their number, -1 when there is no start."""
+    code = Code(evaluate, fit, propose)
+    if chain.n_terms[0] < 0:
+        if not start(code, chain, -1 - chain.n_terms[0], prior, data, scratch, False):
+            return -1
+        chain.numbers[LOG_LIKELIHOOD] = collapsed_log_likelihood(
+            chain.numbers[RSS], chain.n_terms[0], data
+        )
+    learns_scales = prior.operator_log_weight[LT] > -math.inf
+    for draw in range(n_draws):
+        for i in range(steps_a_draw):
+            step(code, chain, prior, data, scratch, temperature)
+            if learns_scales and i % _STEPS_A_SCALE_UPDATE == 0:
+                update_scales(chain, prior)
+        keep_state(chain, prior, draw, out_nodes, out_terms, out_numbers)
+    return n_draws
+
+
+@entry_point
+def run_paper(
+    evaluate,
+    fit,
+    propose,
+    chain,
+    prior,
+    data,
+    scratch,
+    n_trees,
+    most_accepted,
+    clock,
+    out_nodes,
+    out_terms,
+    out_numbers,
+    out_times,
+):
+    """Propose up to `n_trees` trees by the paper's sampler, or until so many were accepted.
+
+    Every accepted model is kept, with the number of trees proposed until then. `clock` holds that
+    number and goes on from call to call. Return how many were accepted, -1 when there is no start.
+    """
+    code = Code(evaluate, fit, propose)
+    kept = 0
+    if chain.n_terms[0] < 0:
+        if not start(code, chain, -1 - chain.n_terms[0], prior, data, scratch, True):
+            return -1
+        nu, lam = data.noise_prior[0], data.noise_prior[1]
+        chain.numbers[NOISE_VARIANCE] = inverse_gamma(chain.rng, 0.5 * nu, 0.5 * nu * lam)
+        chain.numbers[LOG_LIKELIHOOD] = plug_in_log_likelihood(
+            chain.numbers[RSS], chain.numbers[NOISE_VARIANCE], data
+        )
+        keep_state(chain, prior, kept, out_nodes, out_terms, out_numbers)
+        out_times[kept] = clock[0]
+        kept += 1
+    for _ in range(n_trees):
+        if kept >= most_accepted:
+            break
+        k = clock[0] % chain.n_terms[0]
+        clock[0] += 1
+        if paper_step(code, chain, k, prior, data, scratch):
+            keep_state(chain, prior, kept, out_nodes, out_terms, out_numbers)
+            out_times[kept] = clock[0]
+            kept += 1
+    return kept

@@ -1,0 +1,107 @@
+"""The compiled units: how they are typed, compiled once, and called by address.
+
+`evaluate`, `fit` and `propose` are handed to the loops as function pointers. So each unit is
+compiled on its own, and all samplers share the first three.
+"""
+
+import gc
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import boolean, config, float64, int64, typeof, types, void
+
+from .chain import Chain, Scratch, fit
+from .choose import N_MOVES
+from .evaluate import evaluate
+from .likelihood import Data
+from .moves.dispatch import propose
+from .run import run_collapsed, run_paper
+from .tree import NODE
+from .tree_prior import Prior
+
+_LOOPS = {"collapsed": run_collapsed, "paper": run_paper}
+_lock = threading.RLock()
+_ready: set[str] = set()
+
+
+def _signatures() -> dict[str, Any]:
+    """Return the one signature that each unit is compiled for."""
+    reals, ints = np.empty(0), np.empty(0, np.int64)
+    bits, nodes, counts = (
+        np.empty(0, np.uint64),
+        np.empty(0, NODE),
+        np.empty((0, N_MOVES), np.int64),
+    )
+    chain = typeof(Chain(bits, nodes, reals, reals, reals, ints, ints, reals, counts))
+    scratch = typeof(Scratch(ints, ints, reals, reals, reals, reals, reals))
+    data = typeof(Data(reals, reals, reals, 0.0, reals))
+    prior = typeof(Prior(*[reals] * len(Prior._fields)))
+    reals, ints, bits, nodes = typeof(reals), typeof(ints), typeof(bits), typeof(nodes)
+    table, trees = typeof(np.empty((0, 0))), typeof(np.empty((0, 0), NODE))
+
+    pointer = types.FunctionType
+    by_name = {}
+    by_name["evaluate"] = void(nodes, int64, reals, int64, reals, int64, reals, ints)
+    by_name["fit"] = float64(
+        pointer(by_name["evaluate"]), chain, int64, int64, data, scratch, boolean
+    )
+    by_name["propose"] = float64(int64, bits, nodes, int64, int64, int64, prior, ints)
+    common = [pointer(by_name[name]) for name in ("evaluate", "fit", "propose")]
+    common += [chain, prior, data, scratch]
+    by_name["collapsed"] = int64(*common, float64, int64, int64, trees, ints, table)
+    by_name["paper"] = int64(*common, int64, int64, ints, trees, ints, table, ints)
+    return by_name
+
+
+def _compile(units: dict[str, Any]) -> None:
+    signatures = _signatures()
+    collecting = gc.isenabled()
+    gc.disable()  # compiling makes many long-lived objects; collecting in between only costs
+    try:
+        for name, unit in units.items():
+            if name not in _ready:
+                unit.compile(signatures[name])
+                unit.disable_compile()
+                _ready.add(name)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def is_compiled(sampler: str) -> bool:
+    """Return whether the loop of a sampler is ready in this process."""
+    return bool(config.DISABLE_JIT) or sampler in _ready
+
+
+def is_cached(sampler: str) -> bool:
+    """Return whether the loop of a sampler was compiled before, by this or another process."""
+    if is_compiled(sampler):
+        return True
+    try:
+        index = _LOOPS[sampler]._cache._cache_file._load_index()
+        return any(key[0] == _signatures()[sampler] for key in index)
+    except (AttributeError, KeyError, OSError):  # private to Numba: then nobody knows
+        return False
+
+
+def load(sampler: str) -> Callable[..., int]:
+    """Return the loop of a sampler, `loop(chain, prior, ...)`, compiled if it has to be."""
+    loop = _LOOPS[sampler]
+    if not is_compiled(sampler):
+        with _lock:
+            _compile({"evaluate": evaluate, "fit": fit, "propose": propose, sampler: loop})
+
+    def call(*arguments):
+        return loop(evaluate, fit, propose, *arguments)
+
+    return call
+
+
+def load_evaluate() -> Callable[..., None]:
+    """Return the compiled evaluation of a tree."""
+    if not config.DISABLE_JIT and "evaluate" not in _ready:
+        with _lock:
+            _compile({"evaluate": evaluate})
+    return evaluate

@@ -1,0 +1,180 @@
+"""From text to an expression: a small parser of our own. Nothing is ever evaluated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .expression import CONSTANT, FEATURE, Expression
+from .operators import OPERATORS
+
+_TOKEN = re.compile(
+    r"\s*(?:"
+    r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|`(?P<quoted>(?:[^`\\]|\\.)*)`"
+    r"|(?P<name>[^\W\d]\w*)"
+    r"|(?P<symbol>\*\*|[-+*/^(),])"
+    r")"
+)
+# Powers are written out as squares, cubes and products; beyond this that makes no sense.
+_LARGEST_POWER = 12
+
+
+class FormulaSyntaxError(ValueError):
+    """A formula that cannot be read; the message shows where."""
+
+
+def parse(text: str, names: Sequence[str]) -> Expression:
+    """Read a formula in the columns `names`.
+
+    It may use the operators of the table, in infix form or as functions, numbers, integer powers
+    (``^`` or ``**``), and column names, in backticks where they are not plain words.
+
+    Examples
+    --------
+    >>> from symbayes.parser import parse
+    >>> parse("2*sin(x0) - x1^2", ["x0", "x1"])
+    ('-', ('*', ('c', 2.0), ('sin', ('x', 0))), ('square', ('x', 1)))
+    """
+    return _Parser(text, list(names)).whole()
+
+
+class _Parser:
+    """Recursive descent: sum, product, sign, power, atom."""
+
+    def __init__(self, text: str, names: list[str]):
+        self.text = text
+        self.names = names
+        self.tokens: list[tuple[str, str, int]] = []
+        at = 0
+        while text[at:].strip():
+            match = _TOKEN.match(text, at)
+            if match is None:
+                at += len(text[at:]) - len(text[at:].lstrip())
+                raise self.error(f"{text[at]!r} is not part of a formula", at)
+            kind = match.lastgroup or ""
+            self.tokens.append((kind, match[kind], match.start(kind)))
+            at = match.end()
+        self.tokens.append(("end", "", len(text)))
+        self.next = 0
+
+    def error(self, message: str, at: int | None = None) -> FormulaSyntaxError:
+        if at is None:
+            at = self.tokens[self.next][2]
+        return FormulaSyntaxError(f"{message}, at position {at} of {self.text!r}")
+
+    def accept(self, *symbols: str) -> str | None:
+        kind, value, _ = self.tokens[self.next]
+        if kind == "symbol" and value in symbols:
+            self.next += 1
+            return value
+        return None
+
+    def expect(self, symbol: str) -> None:
+        if self.accept(symbol) is None:
+            found = self.tokens[self.next][1]
+            raise self.error(
+                f"expected {symbol!r}, found {found!r}"
+                if found
+                else f"expected {symbol!r}, but the formula ends"
+            )
+
+    def whole(self) -> Expression:
+        try:
+            result = self.sum()
+        except RecursionError:
+            raise FormulaSyntaxError("the formula is nested too deeply") from None
+        if self.tokens[self.next][0] != "end":
+            raise self.error(f"expected an operator, found {self.tokens[self.next][1]!r}")
+        return result
+
+    def sum(self) -> Expression:
+        left = self.product()
+        while symbol := self.accept("+", "-"):
+            left = (symbol, left, self.product())
+        return left
+
+    def product(self) -> Expression:
+        left = self.signed()
+        while symbol := self.accept("*", "/"):
+            right = self.signed()
+            if symbol == "/" and left == (CONSTANT, 1.0):
+                left = ("inv", right)
+            else:
+                left = (symbol, left, right)
+        return left
+
+    def signed(self) -> Expression:
+        if self.accept("-"):
+            operand = self.signed()
+            if operand[0] == CONSTANT:
+                return (CONSTANT, -operand[1])
+            return ("neg", operand)
+        if self.accept("+"):
+            return self.signed()
+        return self.power()
+
+    def power(self) -> Expression:
+        base = self.atom()
+        while self.accept("**", "^"):
+            at = self.tokens[self.next][2]
+            exponent = self.signed()
+            value = exponent[1] if exponent[0] == CONSTANT else None
+            if value is None or value != int(value) or not 1 <= abs(value) <= _LARGEST_POWER:
+                raise self.error(
+                    f"a power must be an integer from 1 to {_LARGEST_POWER} or its negative", at
+                )
+            base = integer_power(base, int(value))
+        return base
+
+    def atom(self) -> Expression:
+        kind, value, at = self.tokens[self.next]
+        self.next += 1
+        if kind == "number":
+            return (CONSTANT, float(value))
+        if kind == "quoted":
+            return self.feature(re.sub(r"\\(.)", r"\1", value), at)
+        if kind == "name":
+            if self.accept("("):
+                return self.call(value, at)
+            return self.feature(value, at)
+        if kind == "symbol" and value == "(":
+            inner = self.sum()
+            self.expect(")")
+            return inner
+        self.next -= 1
+        raise self.error(
+            f"expected a value, found {value!r}"
+            if value
+            else "expected a value, but the formula ends"
+        )
+
+    def call(self, name: str, at: int) -> Expression:
+        operator = OPERATORS.get(name)
+        if operator is None or name == "lt":
+            raise self.error(
+                f"{name!r} is not a function; known are "
+                + ", ".join(n for n in OPERATORS if n.isalpha() and n != "lt"),
+                at,
+            )
+        operand = self.sum()
+        self.expect(")")
+        return (name, operand)
+
+    def feature(self, name: str, at: int) -> Expression:
+        if name not in self.names:
+            raise self.error(f"{name!r} is not a column; known are {', '.join(self.names)}", at)
+        return (FEATURE, self.names.index(name))
+
+
+def integer_power(base: Expression, exponent: int) -> Expression:
+    """Return a power written with square, cube and products."""
+    if exponent < 0:
+        return ("inv", integer_power(base, -exponent))
+    if exponent == 1:
+        return base
+    if exponent % 2 == 0:
+        return ("square", integer_power(base, exponent // 2))
+    if exponent % 3 == 0:
+        return ("cube", integer_power(base, exponent // 3))
+    return ("*", integer_power(base, exponent - 1), base)

@@ -1,0 +1,239 @@
+"""The frozen bundle a sampler gets: data, operators and beliefs, as the kernels want them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .kernels import opcodes
+from .kernels.chain import NUMBERS, Chain, Scratch
+from .kernels.choose import N_MOVES
+from .kernels.evaluate import BLOCK, PADDING, stack_slots
+from .kernels.likelihood import Data
+from .kernels.rng import seed_state
+from .kernels.tree import NODE
+from .kernels.tree_prior import Prior
+from .operators import OPERATORS
+from .prior import NoisePrior, TermsPrior, TreePrior
+from .validation import Table
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything about a fit but its budget and its seed."""
+
+    data: Data
+    """The table as the kernels see it."""
+    y_mean: float
+    """Weighted mean of y."""
+    y_scale: float
+    """Weighted standard deviation of y."""
+    operator_weights: dict[str, float]
+    feature_weights: np.ndarray
+    tree_prior: TreePrior
+    terms: TermsPrior | int
+    """Prior of the number of terms, or that number."""
+
+    @property
+    def max_nodes(self) -> int:
+        """Most nodes a tree may have."""
+        return int(self.tree_prior.max_nodes)
+
+    @property
+    def most_terms(self) -> int:
+        """Most terms a model may have."""
+        return self.terms if isinstance(self.terms, int) else int(self.terms.most)
+
+    def new_prior(self, move_shape: tuple[float, float]) -> Prior:
+        """Return the prior in a chain's own copy."""
+        tree = self.tree_prior
+        weights = np.zeros(opcodes.N_OPCODES)
+        for name, weight in self.operator_weights.items():
+            weights[OPERATORS[name].opcode] = weight
+        log_terms = np.full(self.most_terms + 1, -np.inf)
+        if isinstance(self.terms, int):
+            log_terms[self.terms] = 0.0
+        else:
+            log_terms[:] = np.arange(self.most_terms + 1) * np.log(self.terms.decay)
+        with np.errstate(divide="ignore"):
+            return Prior(
+                operator_cdf=_cdf(weights),
+                operator_log_weight=np.log(weights),
+                feature_cdf=_cdf(self.feature_weights),
+                feature_log_weight=np.log(self.feature_weights),
+                split=np.array([tree.split_probability(d) for d in range(self.max_nodes + 2)]),
+                scales=np.array([tree.slope_scale, tree.offset_scale], dtype=float),
+                scale_prior=np.array(
+                    [tree.slope_shape, tree.slope_scale, tree.offset_shape, tree.offset_scale],
+                    dtype=float,
+                ),
+                log_terms=log_terms,
+                move_shape=np.array(move_shape, dtype=float),
+            )
+
+    def new_chain(self, seed: np.random.SeedSequence) -> Chain:
+        """Return a chain that has not started (see `kernels.run`)."""
+        slots = self.most_terms + 1
+        start = self.terms if isinstance(self.terms, int) else 0
+        return Chain(
+            rng=seed_state(seed),
+            nodes=np.zeros(slots * self.max_nodes, NODE),
+            columns=np.zeros(slots * len(self.data.y)),
+            gram=np.zeros(slots * slots),
+            dots=np.zeros(slots),
+            slots=np.arange(slots),
+            n_terms=np.array([-1 - start]),
+            numbers=np.zeros(NUMBERS),
+            counts=np.zeros((3, N_MOVES), np.int64),
+        )
+
+    def new_scratch(self) -> Scratch:
+        """Return room to work in for one chain."""
+        slots = self.most_terms + 1
+        return Scratch(
+            pending=np.zeros(self.max_nodes + 2, np.int64),
+            where=np.zeros(2 * self.max_nodes + 4, np.int64),
+            stack=np.zeros(stack_slots(self.max_nodes) * BLOCK),
+            factor=np.zeros(slots * slots),
+            solution=np.zeros(slots),
+            correction=np.zeros(slots),
+            residual=np.zeros(len(self.data.y)),
+        )
+
+
+def make_problem(
+    table: Table,
+    operator_weights: Mapping[str, float],
+    feature_weights: np.ndarray,
+    tree_prior: TreePrior,
+    noise_prior: NoisePrior,
+    terms: TermsPrior | int,
+) -> Problem:
+    """Bring a validated table and the user's beliefs into the form of the kernels."""
+    n_rows = len(table.y)
+    # In units of its largest value first, so that squares neither overflow nor vanish.
+    unit = np.abs(table.y).max()
+    y = table.y / unit
+    mean = np.average(y, weights=table.weights)
+    y = y - mean
+    scale = np.sqrt(np.average(y * y, weights=table.weights))
+    root_weight = pad(np.sqrt(table.weights), 0.0)
+    data = Data(
+        x=np.concatenate([pad(table.X[:, i], table.X[0, i]) for i in table.used]),
+        y=pad(y / scale * np.sqrt(table.weights), 0.0),
+        root_weight=root_weight,
+        n=float(table.weights.sum()),
+        noise_prior=np.array([noise_prior.shape, noise_prior.scale], dtype=float),
+    )
+    assert len(data.y) == padded(n_rows)
+    return Problem(
+        data=data,
+        y_mean=float(mean * unit),
+        y_scale=float(scale * unit),
+        operator_weights=dict(operator_weights),
+        feature_weights=feature_weights,
+        tree_prior=tree_prior,
+        terms=terms,
+    )
+
+
+def padded(n_rows: int) -> int:
+    """Return the number of rows with the padding."""
+    return -(-n_rows // PADDING) * PADDING
+
+
+def pad(values: np.ndarray, filler: float) -> np.ndarray:
+    """Return a contiguous copy of a column with the padding behind it."""
+    result = np.full(padded(len(values)), filler)
+    result[: len(values)] = values
+    return result
+
+
+def check_buildable(weights: Mapping[str, float], tree_prior: TreePrior, n_features: int) -> None:
+    """Refuse beliefs under which no tree but a constant one could be built."""
+    if n_features < 1:
+        raise ValueError("no column has a positive weight, so no tree can be built")
+    if tree_prior.max_nodes < 2:
+        return  # every tree is a single column, whatever the operators
+    smallest = 1 + min(OPERATORS[name].arity for name in weights)
+    if smallest > tree_prior.max_nodes:
+        raise ValueError(
+            f"no tree can be built: the operators {', '.join(weights)} need at least {smallest} "
+            f"nodes and tree_prior.max_nodes is {tree_prior.max_nodes}; raise max_nodes or add an "
+            "operator with one operand"
+        )
+
+
+def resolve_feature_weights(
+    feature_weights: Mapping[str | int, float] | Sequence[float] | None,
+    names: Sequence[str],
+    used: np.ndarray,
+) -> np.ndarray:
+    """Return the weights of the columns in use, summing to 1.
+
+    A sequence gives a weight to each column; a mapping names some columns, by name or position,
+    and the others have weight 1.
+    """
+    weights = np.ones(len(names))
+    if isinstance(feature_weights, Mapping):
+        for key, weight in feature_weights.items():
+            weights[_column_index(key, names)] = _weight(key, weight)
+    elif feature_weights is not None:
+        if isinstance(feature_weights, str) or not hasattr(feature_weights, "__len__"):
+            raise TypeError(
+                "feature_weights must be a sequence with a weight for each column, or a dict, not "
+                f"{type(feature_weights).__name__}"
+            )
+        if len(feature_weights) != len(names):
+            raise ValueError(
+                f"feature_weights has {len(feature_weights)} entries and X has {len(names)} "
+                "columns; pass one weight a column, or a dict for some of them"
+            )
+        for i, weight in enumerate(feature_weights):
+            weights[i] = _weight(names[i], weight)
+    weights = weights[used]
+    total = weights.sum()
+    if not 0 < total < np.inf:
+        raise ValueError(
+            "feature_weights must have a positive, finite sum over the columns that vary; give at "
+            "least one of them a positive weight"
+        )
+    return weights / total
+
+
+def _column_index(key: str | int, names: Sequence[str]) -> int:
+    if isinstance(key, str):
+        if key not in names:
+            raise ValueError(
+                f"feature_weights: there is no column {key!r}; the columns are "
+                f"{', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}"
+            )
+        return names.index(key)
+    if isinstance(key, bool) or not isinstance(key, int | np.integer):
+        raise TypeError(f"feature_weights: a column is a name or a position, not {key!r}")
+    if not 0 <= key < len(names):
+        raise ValueError(f"feature_weights: there is no column {key}; X has {len(names)} columns")
+    return int(key)
+
+
+def _weight(key: str | int, weight: float) -> float:
+    if isinstance(weight, bool) or not isinstance(weight, int | float | np.number):
+        raise TypeError(
+            f"feature_weights: the weight of {key!r} must be a number, not {type(weight).__name__}"
+        )
+    if not np.isfinite(weight) or weight < 0:
+        raise ValueError(
+            f"feature_weights: the weight of {key!r} is {weight}; it must be finite and not "
+            "negative"
+        )
+    return float(weight)
+
+
+def _cdf(weights: np.ndarray) -> np.ndarray:
+    """Return running sums that end with exactly 1, from the last positive weight on."""
+    cdf = np.cumsum(weights)
+    cdf /= cdf[-1]
+    cdf[np.flatnonzero(weights)[-1] :] = 1.0
+    return cdf

@@ -1,0 +1,348 @@
+"""The estimator: parameters, fit, predict; no mathematics."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .kernels import units
+from .kernels.choose import MOVE_NAMES
+from .operators import operator_weights
+from .posterior import Posterior
+from .prior import NoisePrior, TermsPrior, TreePrior, terms_prior
+from .problem import Problem, check_buildable, make_problem, resolve_feature_weights
+from .progress import Display
+from .samplers.collapsed import CollapsedSampler, NoStart
+from .samplers.paper import PaperSampler
+from .samplers.running import Watch, Workers
+from .trace import Trace
+from .validation import Table, check_new_rows, check_table, feature_names
+
+_SAMPLERS = {"collapsed": CollapsedSampler, "paper": PaperSampler}
+# The paper's number of terms, where the user leaves the choice to its sampler.
+_PAPER_TERMS = 2
+
+
+class SamplingWarning(UserWarning):
+    """A run did not go as far as it was meant to, or a prediction needs care."""
+
+
+class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
+    """Bayesian symbolic regression.
+
+    The model is ``y = b0 + b1 g1(x) + ... + bK gK(x) + noise``. Each g is a formula, drawn from a
+    prior that prefers short ones; the fit is a sample from the posterior over formulas.
+
+    Parameters
+    ----------
+    operators : str, list of str, or dict of weights, default="default"
+        What formulas may be made of: the name of a set ("default", "paper", "paper-simulation",
+        "arithmetic", "all"), a list such as ``["+", "*", "sin"]``, or weights such as
+        ``{"+": 2, "sin": 1}``. `symbayes.OPERATORS` lists all. Nothing is protected: a formula
+        that has no finite value on some training row has probability zero.
+    n_terms : "auto", int or TermsPrior, default="auto"
+        The number of terms K: learned, fixed, or learned with a prior of your own.
+    tree_prior : TreePrior, optional
+        Beliefs about the size of terms and about constants.
+    feature_weights : sequence or dict, optional
+        How readily columns are used, by position or by name; columns a dict does not name have
+        weight 1, weight 0 leaves a column out.
+    noise_prior : NoisePrior, optional
+        Belief about the noise. The default lets data without noise be fitted to all digits.
+    sampler : "collapsed", "paper", CollapsedSampler or PaperSampler, default="collapsed"
+        "collapsed" integrates coefficients and noise out; "paper" is the sampler of the paper,
+        with a fixed number of terms (2 if `n_terms` is "auto").
+    draws : int, default=1000
+        Draws a chain to keep.
+    tune : int, default=2000
+        Draws a chain for warm-up, thrown away.
+    chains : int, default=4
+        Independent chains.
+    timeout : float, optional
+        Seconds after which sampling ends with what it has; compilation is not counted.
+    n_jobs : int, optional
+        Chains that run at the same time, as in joblib; -1 uses all cores. The result does not
+        depend on it.
+    random_state : int, RandomState or None
+        Seed. The same seed gives the same result.
+    progress : bool, default=False
+        Whether to show how far the run is.
+
+    Attributes
+    ----------
+    formulas_ : DataFrame
+        The formulas found, most probable first, with columns `probability`, `formula`,
+        `n_terms`, `n_nodes`, `rmse` and `r2` (both on the training rows).
+    best_formula_ : Formula
+        The most probable one; has ``str()``, ``.sympy()``, ``.latex()`` and ``.predict(X)``.
+    formula_objects_ : list of Formula
+        All of them, in the order of `formulas_`.
+    history_ : DataFrame
+        With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
+    diagnostics_ : dict
+        Proposals made and evaluated, acceptance by move, seconds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only when `X` has column names.
+
+    References
+    ----------
+    Y. Jin, W. Fu, J. Kang, J. Guo, J. Guo (2019). Bayesian Symbolic Regression. arXiv:1910.08892.
+
+    Examples
+    --------
+    >>> from symbayes import BayesianSymbolicRegressor
+    >>> from symbayes.datasets import paper_task
+    >>> X, y = paper_task("f2", random_state=0)
+    >>> model = BayesianSymbolicRegressor(operators=["+", "*", "square", "cube"], random_state=0)
+    >>> model.fit(X, y).best_formula_.text(digits=4)
+    '8*x1**3 + 8*x0**2 - 15'
+    """
+
+    def __init__(
+        self,
+        operators: str | Iterable[str] | Mapping[str, float] = "default",
+        *,
+        n_terms: str | int | TermsPrior = "auto",
+        tree_prior: TreePrior | None = None,
+        feature_weights: Sequence[float] | Mapping[str | int, float] | None = None,
+        noise_prior: NoisePrior | None = None,
+        sampler: str | CollapsedSampler | PaperSampler = "collapsed",
+        draws: int = 1000,
+        tune: int = 2000,
+        chains: int = 4,
+        timeout: float | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        progress: bool = False,
+    ):
+        self.operators = operators
+        self.n_terms = n_terms
+        self.tree_prior = tree_prior
+        self.feature_weights = feature_weights
+        self.noise_prior = noise_prior
+        self.sampler = sampler
+        self.draws = draws
+        self.tune = tune
+        self.chains = chains
+        self.timeout = timeout
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianSymbolicRegressor:
+        """Sample the posterior over formulas.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            How often each row counts: a weight of 2 is the row twice.
+
+        Returns
+        -------
+        self
+            Ctrl-C ends the run early; what was drawn so far is kept, and a warning says so.
+        """
+        sampler = self._check_parameters()
+        terms = self._terms(sampler)
+        weights = operator_weights(self.operators)
+        table = check_table(self, X, y, sample_weight)
+        problem = self._make_problem(table, weights, terms)
+
+        with Display(bool(self.progress)) as display:
+            if not units.is_cached(sampler.name):
+                display.say("symbayes: compiling, once (about ten seconds)")
+            units.load(sampler.name)
+            trace = self._sample(problem, sampler, display)
+        self._finish(problem, sampler, trace, table)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict by the posterior mean.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_columns)
+        return_std : bool
+            Whether to return the standard deviation of the predictive distribution as well:
+            spread between formulas, uncertainty of coefficients, and noise.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_rows,)
+        std : ndarray of shape (n_rows,), only with `return_std`
+        """
+        check_is_fitted(self)
+        X = check_new_rows(self, X)
+        mean, std, left_out = self._posterior.predict(X[:, self._used])
+        if (left_out > 1e-9).any():
+            rows = int((left_out > 1e-9).sum())
+            warnings.warn(
+                f"some formulas have no finite value on {rows} of {len(X)} rows and were left out "
+                f"there (up to {left_out.max():.0%} of the posterior)"
+                + ("; rows where none has one are nan" if (left_out > 1 - 1e-9).any() else ""),
+                SamplingWarning,
+                stacklevel=2,
+            )
+        return (mean, std) if return_std else mean
+
+    def _check_parameters(self) -> CollapsedSampler | PaperSampler:
+        """Check what does not depend on the data; return the sampler's settings."""
+        for name, kind in (
+            ("tree_prior", TreePrior),
+            ("noise_prior", NoisePrior),
+        ):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise TypeError(
+                    f"{name} must be a {kind.__name__}, for example {kind()}, not "
+                    f"{type(value).__name__}"
+                )
+        for name, least in (("draws", 1), ("tune", 0), ("chains", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
+            if value < least:
+                raise ValueError(f"{name} is {value}; it must be at least {least}")
+        if self.timeout is not None:
+            if isinstance(self.timeout, bool) or not isinstance(self.timeout, Real):
+                raise TypeError(
+                    "timeout must be a number of seconds or None, not "
+                    f"{type(self.timeout).__name__}"
+                )
+            if not self.timeout > 0:
+                raise ValueError(
+                    f"timeout is {self.timeout}; it must be above 0 seconds, or None for no limit"
+                )
+        if self.n_jobs is not None and (
+            isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral)
+        ):
+            raise TypeError(f"n_jobs must be an integer or None, not {type(self.n_jobs).__name__}")
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
+        if isinstance(self.sampler, CollapsedSampler | PaperSampler):
+            return self.sampler
+        if not isinstance(self.sampler, str):
+            raise TypeError(
+                "sampler must be 'collapsed', 'paper', a CollapsedSampler or a PaperSampler, not "
+                f"{type(self.sampler).__name__}"
+            )
+        if self.sampler not in _SAMPLERS:
+            raise ValueError(
+                f"sampler={self.sampler!r}; it must be one of {', '.join(map(repr, _SAMPLERS))}"
+            )
+        return _SAMPLERS[self.sampler]()
+
+    def _terms(self, sampler: CollapsedSampler | PaperSampler) -> TermsPrior | int:
+        terms = terms_prior(self.n_terms)
+        if isinstance(sampler, PaperSampler) and not isinstance(terms, int):
+            if isinstance(self.n_terms, TermsPrior):
+                raise ValueError(
+                    "sampler='paper' works with a fixed number of terms; set n_terms to an integer"
+                )
+            return _PAPER_TERMS
+        return terms
+
+    def _make_problem(
+        self, table: Table, weights: dict[str, float], terms: TermsPrior | int
+    ) -> Problem:
+        tree_prior = self.tree_prior or TreePrior()
+        by_column = resolve_feature_weights(self.feature_weights, feature_names(self), table.used)
+        check_buildable(weights, tree_prior, int((by_column > 0).sum()))
+        return make_problem(
+            table, weights, by_column, tree_prior, self.noise_prior or NoisePrior(), terms
+        )
+
+    def _sample(
+        self, problem: Problem, sampler: CollapsedSampler | PaperSampler, display: Display
+    ) -> Trace:
+        entropy = check_random_state(self.random_state).randint(0, 2**31 - 1, size=4).tolist()
+        seeds = np.random.SeedSequence(entropy).spawn(int(self.chains))
+        n_jobs = min(effective_n_jobs(self.n_jobs), int(self.chains))
+        try:
+            with Workers(n_jobs) as workers, Watch(self.timeout) as watch:
+                return sampler.sample(
+                    problem,
+                    tune=int(self.tune),
+                    draws=int(self.draws),
+                    seeds=seeds,
+                    workers=workers,
+                    watch=watch,
+                    progress=display.callback,
+                )
+        except NoStart:
+            raise ValueError(
+                f"no model of {problem.most_terms} terms could be found that is finite on all rows "
+                "and free of redundant terms; use fewer terms (n_terms), more operators, or "
+                "rescale columns of extreme size"
+            ) from None
+
+    def _finish(
+        self,
+        problem: Problem,
+        sampler: CollapsedSampler | PaperSampler,
+        trace: Trace,
+        table: Table,
+    ) -> None:
+        plug_in = sampler.plug_in
+        self._used = table.used
+        self._posterior = Posterior(problem, trace, table.y, table.weights, plug_in)
+        self.formulas_, self.formula_objects_ = self._posterior.formulas(
+            feature_names(self), table.used
+        )
+        self.best_formula_ = self.formula_objects_[0]
+        self.diagnostics_ = _diagnostics(trace)
+        if plug_in:
+            self.history_ = _history(trace, problem)
+        if trace.interrupted:
+            n = sum(len(chain) for chain in trace.chains)
+            warnings.warn(
+                f"interrupted: the model is fitted on the {n} draws made so far",
+                SamplingWarning,
+                stacklevel=3,
+            )
+
+
+def _diagnostics(trace: Trace) -> dict[str, Any]:
+    proposed, evaluated, accepted = trace.counts.sum(axis=0)
+    return {
+        "proposals": int(proposed.sum()),
+        "evaluations": int(evaluated.sum()),
+        "acceptance": {
+            name: float(a / p)
+            for name, p, a in zip(MOVE_NAMES, proposed, accepted, strict=True)
+            if p
+        },
+        "seconds": trace.seconds,
+        "log_likelihood": [chain.log_likelihood for chain in trace.chains],
+        "interrupted": trace.interrupted,
+        "timed_out": trace.timed_out,
+    }
+
+
+def _history(trace: Trace, problem: Problem) -> pd.DataFrame:
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "chain": i,
+                    "trees": chain.times,
+                    "rmse": np.sqrt(chain.rss / problem.data.n) * problem.y_scale,
+                    "n_nodes": chain.n_nodes,
+                }
+            )
+            for i, chain in enumerate(trace.chains)
+        ],
+        ignore_index=True,
+    )

@@ -1,0 +1,108 @@
+"""What is kept of a run: the trees of every draw, packed one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS
+from .kernels.opcodes import FIRST_BINARY
+from .kernels.tree import NODE
+
+#: Arrays a loop writes states to: nodes, numbers of terms, numbers.
+Output = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass
+class ChainTrace:
+    """The draws of one chain."""
+
+    nodes: list[np.ndarray] = field(default_factory=list)
+    """Nodes of all terms of each draw, in preorder, one term after the other."""
+    n_terms: list[int] = field(default_factory=list)
+    numbers: list[np.ndarray] = field(default_factory=list)
+    """Log-likelihood, residual sum of squares, noise variance, and variances of the constants."""
+    times: list[int] = field(default_factory=list)
+    """Paper's sampler: the number of trees proposed until the draw was accepted."""
+
+    def __len__(self) -> int:
+        return len(self.n_terms)
+
+    def extend(self, output: Output, n_draws: int, out_times: np.ndarray | None = None) -> None:
+        """Pack the first rows of the output of a loop."""
+        out_nodes, out_terms, out_numbers = output
+        for i in range(n_draws):
+            terms = int(out_terms[i])
+            self.nodes.append(out_nodes[i, : state_size(out_nodes[i], terms)].copy())
+            self.n_terms.append(terms)
+            self.numbers.append(out_numbers[i].copy())
+            if out_times is not None:
+                self.times.append(int(out_times[i]))
+
+    @property
+    def log_likelihood(self) -> np.ndarray:
+        """Log-likelihood of each draw."""
+        return np.array([numbers[LOG_LIKELIHOOD] for numbers in self.numbers])
+
+    @property
+    def rss(self) -> np.ndarray:
+        """Residual sum of squares of each draw, for y scaled to unit variance."""
+        return np.array([numbers[RSS] for numbers in self.numbers])
+
+    @property
+    def noise_variance(self) -> np.ndarray:
+        """Noise variance of each draw of the paper's sampler, for y scaled to unit variance."""
+        return np.array([numbers[NOISE_VARIANCE] for numbers in self.numbers])
+
+    @property
+    def n_nodes(self) -> np.ndarray:
+        """Number of nodes of each draw."""
+        return np.array([len(nodes) for nodes in self.nodes])
+
+
+@dataclass
+class Trace:
+    """The draws of all chains, and how they came about."""
+
+    chains: list[ChainTrace]
+    weights: list[np.ndarray]
+    """For each chain, how much each draw counts: 1, or how long the paper's sampler held it."""
+    counts: np.ndarray
+    """Proposals made, evaluated and accepted, by chain and move."""
+    seconds: float
+    """Time spent sampling."""
+    interrupted: bool = False
+    """Whether the user stopped the run."""
+    timed_out: bool = False
+    """Whether the time limit ended the run before all draws were made."""
+
+
+def state_size(nodes: np.ndarray, n_terms: int) -> int:
+    """Return how many nodes the first `n_terms` trees of a packed state have."""
+    missing, i = n_terms, 0
+    ops = nodes["op"]
+    while missing > 0:
+        op = ops[i]
+        missing += int(op > 0) + int(op >= FIRST_BINARY) - 1
+        i += 1
+    return i
+
+
+def split_terms(nodes: np.ndarray, n_terms: int) -> list[np.ndarray]:
+    """Return the trees of a packed state."""
+    trees, start = [], 0
+    for _ in range(n_terms):
+        end = start + state_size(nodes[start:], 1)
+        trees.append(nodes[start:end])
+        start = end
+    return trees
+
+
+def empty_output(n_rows: int, n_nodes: int, n_numbers: int) -> Output:
+    """Return arrays for a loop to write states to."""
+    return (
+        np.zeros((n_rows, n_nodes), NODE),
+        np.zeros(n_rows, np.int64),
+        np.zeros((n_rows, n_numbers)),
+    )

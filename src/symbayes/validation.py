@@ -1,0 +1,258 @@
+"""From what a user passes to owned float64 arrays; every complaint a user can get about data."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+FEWEST_ROWS = 3
+
+
+class DataWarning(UserWarning):
+    """Something in the data was left out or looks unintended."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Validated training data. Arrays belong to the library."""
+
+    X: np.ndarray
+    """All columns the user passed."""
+    y: np.ndarray
+    weights: np.ndarray
+    """Row weights, all positive: rows of weight zero are gone."""
+    used: np.ndarray
+    """Indices of the columns that may occur in formulas."""
+
+
+def column_name(estimator: Any, i: int) -> str:
+    """Return how messages and formulas call column i."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return f"x{i}" if names is None else str(names[i])
+
+
+def feature_names(estimator: Any) -> list[str]:
+    """Return the names of all columns."""
+    return [column_name(estimator, i) for i in range(estimator.n_features_in_)]
+
+
+def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
+    """Validate training data, and record names and number of the columns on the estimator."""
+    _refuse_text(X, "X")
+    _refuse_text(y, "y")
+    X, y = validate_data(
+        estimator, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True, order="F",
+        copy=True,
+    )  # fmt: skip
+    y = np.array(y, dtype=np.float64)
+    _refuse_not_finite(estimator, X)
+    bad = ~np.isfinite(y)
+    if bad.any():
+        raise ValueError(
+            f"Input y contains {_what(y[bad])} in {_count(bad.sum(), 'row')} (the first is row "
+            f"{int(np.argmax(bad))}); drop or impute those rows"
+        )
+    weights = _check_weights(sample_weight, len(y))
+    keep = weights > 0
+    if not keep.all():
+        X, y, weights = X[keep], y[keep], weights[keep]
+    if len(y) < FEWEST_ROWS:
+        rows = _count(len(y), "row") + ("" if keep.all() else " of positive weight")
+        raise ValueError(
+            f"Found {rows} (n_samples={len(y)}) while a minimum of {FEWEST_ROWS} is required; "
+            "add data"
+        )
+    if np.ptp(y / np.abs(y).max() if np.abs(y).max() > 1 else y) == 0:
+        raise ValueError(
+            f"y is constant (every value is {y[0]:g}), so there is nothing to explain; check that "
+            "it is the right column"
+        )
+    return Table(X, y, weights, _usable_columns(estimator, X))
+
+
+def check_new_rows(estimator: Any, X: Any) -> np.ndarray:
+    """Validate rows to predict on."""
+    _refuse_text(X, "X")
+    X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+    _refuse_not_finite(estimator, X)
+    return X
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" + ("" if n == 1 else "s")
+
+
+def _what(values: np.ndarray) -> str:
+    n_nan, n_inf = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    parts = []
+    if n_nan:
+        parts.append(_count(n_nan, "NaN value"))
+    if n_inf:
+        parts.append(_count(n_inf, "inf value"))
+    return " and ".join(parts)
+
+
+def _refuse_not_finite(estimator: Any, X: np.ndarray) -> None:
+    bad = ~np.isfinite(X)
+    if not bad.any():
+        return
+    columns = np.flatnonzero(bad.any(axis=0))
+    parts = [
+        f"{_what(X[bad[:, i], i])} in column {column_name(estimator, i)!r}" for i in columns[:5]
+    ]
+    if len(columns) > 5:
+        parts.append(f"more in {_count(len(columns) - 5, 'other column')}")
+    raise ValueError(
+        f"Input X contains {', '.join(parts)}; drop or impute those rows "
+        "(NaN and inf have no place in a formula)"
+    )
+
+
+def _refuse_text(values: Any, what: str) -> None:
+    """Complain about text and other things that are not numbers, before NumPy does it less well."""
+    if hasattr(values, "columns") and hasattr(values, "dtypes"):
+        columns = [(str(name), values.iloc[:, i]) for i, name in enumerate(values.columns)]
+    elif isinstance(values, list | tuple):
+        try:
+            array = np.asarray(values)
+        except ValueError:
+            array = np.asarray(values, dtype=object)
+        columns = _split(array, what)
+    else:
+        columns = _split(values, what)
+    for name, column in columns:
+        array = np.asarray(column)
+        where = f"column {name!r} of {what}" if name else what
+        if array.dtype.kind == "c":
+            raise ValueError(
+                f"Complex data not supported: {where} is complex; pass real and imaginary parts as "
+                "two columns"
+            )
+        if array.dtype.kind in "US":
+            raise ValueError(
+                f"{where} contains text ({str(array.ravel()[0])[:30]!r}); encode it as numbers, or "
+                "leave it out"
+            )
+        if array.dtype.kind in "mM":
+            raise TypeError(
+                f"{where} contains dates or time spans; turn them into numbers, for example days "
+                "since a start"
+            )
+        if array.dtype.kind == "O":
+            _refuse_objects(array, where)
+
+
+def _split(values: Any, what: str) -> list[tuple[str, Any]]:
+    dtype = getattr(values, "dtype", None)
+    if getattr(dtype, "kind", "f") not in "OUScmM":
+        return []
+    if what == "X" and getattr(values, "ndim", 0) == 2:
+        return [(f"x{i}", values[:, i]) for i in range(values.shape[1])]
+    return [("", values)]
+
+
+def _refuse_objects(array: np.ndarray, where: str) -> None:
+    """An object array is fine as long as it holds numbers only."""
+    for value in array.ravel():
+        if isinstance(value, complex | np.complexfloating):
+            raise ValueError(f"Complex data not supported: {where} is complex")
+        if isinstance(value, str | bytes):
+            raise ValueError(
+                f"{where} contains text ({str(value)[:30]!r}); encode it as numbers, or leave it "
+                "out"
+            )
+        if value is None:
+            continue  # becomes NaN, and is counted as such
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            raise TypeError(
+                "argument must be a string or a number: "
+                f"{where} holds an object of type {type(value).__name__}; convert it to float"
+            ) from None
+
+
+def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    if sample_weight is None:
+        return np.ones(n_rows)
+    if isinstance(sample_weight, bool | str):
+        raise TypeError("sample_weight must be an array with one number a row")
+    if np.ndim(sample_weight) == 0:
+        weights = np.full(n_rows, float(sample_weight))
+    else:
+        _refuse_text(sample_weight, "sample_weight")
+        weights = np.array(sample_weight, dtype=np.float64)
+    if weights.ndim != 1:
+        raise ValueError(
+            f"sample_weight has {weights.ndim} dimensions; Sample weights must be 1D array or "
+            "scalar"
+        )
+    if len(weights) != n_rows:
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight a row"
+        )
+    bad = ~np.isfinite(weights)
+    if bad.any():
+        raise ValueError(
+            f"sample_weight contains {_what(weights[bad])}; give those rows weight 0 to leave them "
+            "out"
+        )
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight contains {_count(int((weights < 0).sum()), 'negative value')} (the "
+            f"first is row {int(np.argmax(weights < 0))}); weights count rows and cannot be "
+            "negative"
+        )
+    total = weights.sum()
+    if total == 0:
+        raise ValueError("sample_weight sums to zero; at least three rows need a positive weight")
+    if not np.isfinite(total):
+        raise ValueError("sample_weight sums to infinity; use smaller weights")
+    if total < FEWEST_ROWS:
+        raise ValueError(
+            f"sample_weight sums to {total:.3g}; weights count rows (a weight of 2 is the row "
+            f"twice), so they must sum to at least {FEWEST_ROWS}: multiply them by a factor"
+        )
+    return weights
+
+
+def _usable_columns(estimator: Any, X: np.ndarray) -> np.ndarray:
+    """Return the columns that vary and are not repeated; warn about the others."""
+    varies = (X != X[:1]).any(axis=0)
+    constant = np.flatnonzero(~varies)
+    seen: dict[bytes, int] = {}
+    used, repeated = [], []
+    for i in np.flatnonzero(varies):
+        first = seen.setdefault((X[:, i] + 0.0).tobytes(), int(i))
+        if first == i:
+            used.append(int(i))
+        else:
+            repeated.append((int(i), first))
+    parts = []
+    if len(constant):
+        names = ", ".join(repr(column_name(estimator, i)) for i in constant[:5])
+        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
+        parts.append(f"constant: {names}{more}")
+    if repeated:
+        names = ", ".join(
+            f"{column_name(estimator, i)!r} (the same as {column_name(estimator, j)!r})"
+            for i, j in repeated[:5]
+        )
+        more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
+        parts.append(f"duplicate: {names}{more}")
+    if not used:
+        raise ValueError(
+            "X has no column that varies (every feature is constant), so no formula can explain y; "
+            "check the table"
+        )
+    if parts:
+        warnings.warn(
+            f"Columns that cannot matter are left out: {'; '.join(parts)}",
+            DataWarning,
+            stacklevel=4,
+        )
+    return np.array(used)
