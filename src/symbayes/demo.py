@@ -18,8 +18,7 @@ def main() -> int:
     model = BayesianSymbolicRegressor(random_state=1, n_jobs=-1, progress=True)
     model.fit(X, y)
     effort = model.diagnostics_
-    print(f"{effort['proposals']:,} formulas tried in {effort['seconds']:.1f} s
-")
+    print(f"{effort['proposals']:,} formulas tried in {effort['seconds']:.1f} s\n")
     print("probability  nodes  R2      formula")
     for row in model.formulas_.head(5).itertuples():
         print(f"{row.probability:11.3f}  {row.n_nodes:5d}  {row.r2:.4f}  {row.formula}")
