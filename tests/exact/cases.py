@@ -1,0 +1,114 @@
+"""The small spaces the samplers are tested on, and how they are run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from symbayes.kernels.choose import N_MOVES
+from symbayes.kernels.tree import NODE
+from symbayes.prior import NoisePrior, TermsPrior, TreePrior
+
+from .. import problems
+from . import loops
+from .spaces import Space, enumerate_space, p_value
+
+# Every statistical test fails by chance with this probability, or less. There are under fifty of
+# them: one false alarm of the whole suite in 20,000 runs.
+FALSE_ALARM = 1e-6
+
+PLAIN = {"*": 1.0, "sin": 2.0}
+WITH_LT = {"lt": 2.0, "square": 1.0, "*": 1.0}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One small space."""
+
+    likelihood: str
+    terms: int | tuple[int, float]
+    operators: str = "plain"
+    max_nodes: int = 5
+    temperature: float = 1.0
+    weighted: bool = False
+    n_features: int = 2
+
+    @property
+    def name(self) -> str:
+        terms = f"K={self.terms}" if isinstance(self.terms, int) else f"K<={self.terms[0]}"
+        parts = [self.likelihood, terms, self.operators]
+        if self.temperature != 1.0:
+            parts.append(f"T={self.temperature}")
+        if self.weighted:
+            parts.append("weighted")
+        return "-".join(parts)
+
+    @property
+    def move_shape(self) -> tuple[float, float]:
+        return (0.25, 3.0) if self.likelihood == "plug-in" else (0.5, 1.0)
+
+
+@cache
+def space_of(case: Case) -> Space:
+    weights = [1.0, 2.0, 0.5, 1.5, 1.0, 3.0] if case.weighted else None
+    rows = problems.table(n_features=case.n_features, weights=weights)
+    terms = case.terms if isinstance(case.terms, int) else TermsPrior(*case.terms)
+    problem = problems.problem(
+        rows,
+        PLAIN if case.operators == "plain" else WITH_LT,
+        terms=terms,
+        tree_prior=TreePrior(
+            alpha=0.7, beta=0.3, max_nodes=case.max_nodes, slope_shape=6.0, slope_scale=0.5,
+            offset_shape=8.0, offset_scale=1.5,
+        ),
+        noise_prior=NoisePrior(shape=4.0, scale=0.5),
+        feature_weights=[1.0, 2.0][: case.n_features],
+    )  # fmt: skip
+    return enumerate_space(problem, rows.X, rows.y, rows.weights, case.likelihood, case.temperature)
+
+
+def run(case: Case, start: str, steps: int, n: int, allowed=None, seed: int = 0, gibbs=True):
+    """Run `n` chains of `steps` steps; return what they end in.
+
+    They start from exact draws of the posterior (`start="exact"`), or all from the least probable
+    state (`start="worst"`).
+    """
+    space = space_of(case)
+    problem = space.problem
+    rng = np.random.default_rng([seed, steps])
+    if start == "exact":
+        nodes, terms, scales, noise = space.draw(n, rng)
+        picks = np.arange(n)
+    else:
+        worst = int(np.argmin(space.probability))
+        trees = [tree.copy() for tree in space.states[worst]]
+        for tree in trees:
+            for node in tree.transforms():
+                node.a, node.b = 2.5, -1.5
+        nodes, terms = space.pack(trees)[None, :], np.array([len(trees)])
+        scales, noise = np.ones((1, 2)), np.ones(1)
+        picks = np.zeros(n, np.int64)
+    permitted = np.ones(N_MOVES, np.bool_)
+    if allowed is not None:
+        permitted[:] = False
+        permitted[list(allowed)] = True
+    chain = problem.new_chain(np.random.SeedSequence([seed, steps, n]))
+    prior, scratch = problem.new_prior(case.move_shape), problem.new_scratch()
+    out_nodes, out_terms = np.zeros((n, space.width), NODE), np.zeros(n, np.int64)
+    out_scales, out_noise = np.zeros((n, 2)), np.zeros(n)
+    if case.likelihood == "collapsed":
+        loops.load("collapsed")(
+            chain, prior, problem.data, scratch, nodes, terms, scales, picks, permitted,
+            gibbs and case.operators != "plain", case.temperature, steps,
+            out_nodes, out_terms, out_scales,
+        )  # fmt: skip
+    else:
+        loops.load("paper")(
+            chain, prior, problem.data, scratch, nodes, terms, scales, noise, picks, permitted,
+            steps, out_nodes, out_terms, out_scales, out_noise,
+        )  # fmt: skip
+    before = (nodes, terms, scales, noise)
+    after = (out_nodes, out_terms, out_scales, out_noise)
+    return p_value(space, out_nodes, out_terms), before, after, chain

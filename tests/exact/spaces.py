@@ -1,0 +1,246 @@
+"""Small spaces whose posterior is known exactly, by listing every state.
+
+With `lt` the constants are integrated out by averaging the likelihood over many draws from their
+prior, which is exact up to an error far below what a test can see.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from symbayes.kernels import opcodes
+from symbayes.kernels.tree import NODE
+from symbayes.operators import BY_OPCODE
+from symbayes.problem import Problem
+from symbayes.trace import state_size
+
+from .. import naive
+from ..problems import beliefs
+
+
+def all_trees(believed: naive.Beliefs) -> list[naive.Tree]:
+    """Return every structure that fits, constants of `lt` left open."""
+    operators = [op for op, weight in enumerate(believed.operator_weights) if weight > 0]
+    by_size: dict[int, list[naive.Tree]] = {
+        1: [naive.Tree(0, f) for f, w in enumerate(believed.feature_weights) if w > 0]
+    }
+    for size in range(2, believed.max_nodes + 1):
+        by_size[size] = []
+        for op in operators:
+            if BY_OPCODE[op].arity == 1:
+                by_size[size] += [naive.Tree(op, children=[c.copy()]) for c in by_size[size - 1]]
+            else:
+                for left in range(1, size - 1):
+                    pairs = itertools.product(by_size[left], by_size[size - 1 - left])
+                    by_size[size] += [
+                        naive.Tree(op, children=[p.copy(), q.copy()]) for p, q in pairs
+                    ]
+    return [tree for size in sorted(by_size) for tree in by_size[size]]
+
+
+def structure_key(nodes: np.ndarray, n_terms: int) -> tuple:
+    """Return what identifies a packed state up to its constants."""
+    return (n_terms, tuple(zip(nodes["op"].tolist(), nodes["feature"].tolist(), strict=True)))
+
+
+@dataclass
+class Space:
+    """All states of a problem with their exact probabilities."""
+
+    problem: Problem
+    states: list[tuple[naive.Tree, ...]]
+    probability: np.ndarray
+    index: dict[tuple, int]
+    width: int
+    prepared: dict
+
+    def pack(self, trees) -> np.ndarray:
+        row = np.zeros(self.width, NODE)
+        packed = np.concatenate([naive.to_nodes(tree) for tree in trees] or [np.zeros(0, NODE)])
+        row[: len(packed)] = packed
+        return row
+
+    def draw(self, n: int, rng: np.random.Generator):
+        """Draw states from the exact posterior, constants, scales and noise included."""
+        picks = rng.choice(len(self.states), size=n, p=self.probability)
+        nodes = np.zeros((n, self.width), NODE)
+        terms = np.zeros(n, np.int64)
+        scales = np.ones((n, 2))
+        noise = np.ones(n)
+        for i, state in enumerate(picks):
+            trees = [tree.copy() for tree in self.states[state]]
+            constants, variances, rss = self.prepared["draw"](state, rng)
+            transforms = [node for tree in trees for node in tree.transforms()]
+            for node, (a, b) in zip(transforms, constants, strict=True):
+                node.a, node.b = a, b
+            nodes[i] = self.pack(trees)
+            terms[i] = len(trees)
+            scales[i] = variances
+            nu, lam = self.problem.data.noise_prior
+            noise[i] = stats.invgamma.rvs(
+                0.5 * (self.problem.data.n + nu), scale=0.5 * (nu * lam + rss), random_state=rng
+            )
+        return nodes, terms, scales, noise
+
+
+def enumerate_space(
+    problem: Problem, X, y, weights, likelihood: str, temperature: float = 1.0,
+    constant_draws: int = 20_000, seed: int = 0,
+) -> Space:  # fmt: skip
+    """List every state with its exact probability."""
+    believed = beliefs(problem)
+    trees = all_trees(believed)
+    log_tree = [naive.log_prior(tree, believed) for tree in trees]
+    if isinstance(problem.terms, int):
+        counts = {problem.terms: 0.0}
+    else:
+        counts = {k: k * math.log(problem.terms.decay) for k in range(problem.terms.most + 1)}
+    states, log_weight, samples = [], [], []
+    rng = np.random.default_rng(seed)
+    for n_terms, log_count in counts.items():
+        for combination in itertools.product(range(len(trees)), repeat=n_terms):
+            state = tuple(trees[i] for i in combination)
+            log_prior = log_count + sum(log_tree[i] for i in combination)
+            log_likelihood, sample = _marginal(
+                state, problem, X, y, weights, likelihood, temperature, constant_draws, rng
+            )
+            if log_likelihood == -math.inf:
+                continue
+            states.append(state)
+            log_weight.append(log_prior + log_likelihood)
+            samples.append(sample)
+    log_weight = np.array(log_weight)
+    probability = np.exp(log_weight - log_weight.max())
+    probability /= probability.sum()
+    width = problem.most_terms * problem.max_nodes
+
+    def draw(state, generator):
+        constants, scales, cumulative, rss = samples[state]
+        i = int(np.searchsorted(cumulative, generator.random())) if cumulative is not None else 0
+        return constants[i], scales[i], rss[i]
+
+    space = Space(problem, states, probability, {}, width, {"draw": draw})
+    for i, state in enumerate(states):
+        packed = space.pack(state)
+        space.index[structure_key(packed[: sum(t.size() for t in state)], len(state))] = i
+    return space
+
+
+def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, rng):
+    """Log-likelihood with constants averaged over their prior, and a sample of them."""
+    n_lt = sum(len(tree.transforms()) for tree in state)
+    has_lt = "lt" in problem.operator_weights
+    nu, lam = (float(v) for v in problem.data.noise_prior)
+    n = float(np.sum(weights))
+    tree_prior = problem.tree_prior
+    shapes = (tree_prior.slope_shape, tree_prior.offset_shape)
+    centres = (tree_prior.slope_scale, tree_prior.offset_scale)
+    count = n_draws if n_lt or has_lt else 1
+    scales = np.column_stack(
+        [
+            stats.invgamma.rvs(0.5 * s, scale=0.5 * s * c, size=count, random_state=rng)
+            for s, c in zip(shapes, centres, strict=True)
+        ]
+    )
+    constants = np.empty((count, n_lt, 2))
+    constants[:, :, 0] = 1 + np.sqrt(scales[:, :1]) * rng.normal(size=(count, n_lt))
+    constants[:, :, 1] = np.sqrt(scales[:, 1:]) * rng.normal(size=(count, n_lt))
+    rss, redundant = _residuals(state, constants, X, naive.scaled(y, weights), weights, n_lt)
+    possible = np.isfinite(rss)
+    if likelihood == "collapsed":
+        possible &= ~redundant
+        log_values = -0.5 * len(state) * math.log(1 + n) - 0.5 * (n - 1 + nu) * np.log(
+            nu * lam + np.where(possible, rss, 1.0)
+        )
+    else:
+        log_values = -0.5 * (n + nu) * np.log(nu * lam + np.where(possible, rss, 1.0))
+    log_values = np.where(possible, temperature * log_values, -np.inf)
+    top = log_values.max()
+    if top == -np.inf:
+        return -math.inf, None
+    values = np.exp(log_values - top)
+    cumulative = np.cumsum(values) / values.sum()
+    return top + math.log(values.mean()), (constants, scales, cumulative, rss)
+
+
+def _residuals(state, constants, X, y, weights, n_lt):
+    """Residual sums of squares for many sets of constants at once."""
+    count, n_rows = (len(constants) if n_lt else 1), len(y)
+    root = np.sqrt(weights)
+    columns = np.empty((count, len(state), n_rows))
+    used = 0
+    valid = np.ones(count, bool)
+    for k, tree in enumerate(state):
+        transforms = tree.transforms()
+        position = {id(node): used + i for i, node in enumerate(transforms)}
+        values = _evaluate(tree, constants[:count], X, position)
+        used += len(transforms)
+        mean = np.average(values, axis=1, weights=weights)
+        with np.errstate(all="ignore"):
+            centred = (values - mean[:, None]) * root
+            length = np.sqrt(np.sum(centred**2, axis=1))
+            raw = np.sqrt(np.sum((values * root) ** 2, axis=1))
+            valid &= np.isfinite(values).all(axis=1) & (length > 1e-10 * raw)
+            columns[:, k] = centred / length[:, None]
+    columns[~valid] = 0.0
+    residual = np.broadcast_to(y * root, (count, n_rows)).copy()
+    redundant = np.zeros(count, bool)
+    basis: list[np.ndarray] = []
+    for k in range(len(state)):
+        v = columns[:, k].copy()
+        for q in basis:
+            v -= np.sum(v * q, axis=1)[:, None] * q
+        size = np.sum(v * v, axis=1)
+        gone = size <= 1e-10
+        redundant |= gone
+        q = np.where(gone[:, None], 0.0, v / np.sqrt(np.where(gone, 1.0, size))[:, None])
+        residual -= np.sum(residual * q, axis=1)[:, None] * q
+        basis.append(q)
+    rss = np.where(valid, np.sum(residual**2, axis=1), np.nan)
+    if not n_lt:
+        rss, redundant = np.repeat(rss, len(constants)), np.repeat(redundant, len(constants))
+    return rss, redundant
+
+
+def _evaluate(tree, constants, X, position):
+    if tree.op == 0:
+        return np.broadcast_to(X[:, tree.feature], (len(constants), len(X)))
+    operands = [_evaluate(child, constants, X, position) for child in tree.children]
+    if tree.op == opcodes.LT:
+        at = constants[:, position[id(tree)]]
+        return at[:, :1] * operands[0] + at[:, 1:]
+    with np.errstate(all="ignore"):
+        return BY_OPCODE[tree.op].numpy(*operands)
+
+
+def count_states(space: Space, out_nodes, out_terms) -> np.ndarray | None:
+    """Return how often each state was seen; None when one of probability zero was."""
+    seen = np.zeros(len(space.states))
+    for nodes, n_terms in zip(out_nodes, out_terms, strict=True):
+        key = structure_key(nodes[: state_size(nodes, int(n_terms))], int(n_terms))
+        if key not in space.index:
+            return None
+        seen[space.index[key]] += 1
+    return seen
+
+
+def p_value(space: Space, out_nodes, out_terms, fewest: float = 20.0) -> float:
+    """Chi-squared p-value of states seen against the exact posterior, rare states pooled."""
+    seen = count_states(space, out_nodes, out_terms)
+    if seen is None:
+        return 0.0
+    expected = space.probability * len(out_terms)
+    common = expected >= fewest
+    cells_seen = np.append(seen[common], seen[~common].sum())
+    cells_expected = np.append(expected[common], expected[~common].sum())
+    if cells_expected[-1] < fewest:
+        cells_seen[-2] += cells_seen[-1]
+        cells_expected[-2] += cells_expected[-1]
+        cells_seen, cells_expected = cells_seen[:-1], cells_expected[:-1]
+    statistic = np.sum((cells_seen - cells_expected) ** 2 / cells_expected)
+    return float(stats.chi2.sf(statistic, len(cells_seen) - 1))

@@ -1,0 +1,42 @@
+"""Whole samplers against the exact posterior: chains from the worst state end in the right law."""
+
+from __future__ import annotations
+
+import pytest
+
+from .cases import FALSE_ALARM, Case, run
+
+CASES = [
+    Case("collapsed", 1),
+    Case("collapsed", 2, max_nodes=4),
+    Case("collapsed", (2, 0.5), max_nodes=4),
+    Case("collapsed", (2, 0.5), max_nodes=4, temperature=0.3),
+    Case("collapsed", 2, max_nodes=3, weighted=True),
+    Case("collapsed", 1, "lt", max_nodes=4, n_features=1),
+    Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1),
+    Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, temperature=0.4),
+    Case("plug-in", 1),
+    Case("plug-in", 2, max_nodes=4),
+    Case("plug-in", 2, max_nodes=3, weighted=True),
+    Case("plug-in", 1, "lt", max_nodes=4, n_features=1),
+    Case("plug-in", 2, "lt", max_nodes=3, n_features=1),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_chains_reach_the_exact_posterior(case):
+    p, *_ = run(case, "worst", steps=600, n=3_000)
+    assert p > FALSE_ALARM
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_chains_reach_the_exact_posterior_to_fine_resolution(case):
+    p, *_ = run(case, "worst", steps=1_000, n=30_000, seed=1)
+    assert p > FALSE_ALARM
+
+
+def test_the_comparison_can_fail():
+    """Chains that have not moved are far from the posterior, and the test says so."""
+    p, *_ = run(CASES[0], "worst", steps=2, n=3_000)
+    assert p < FALSE_ALARM

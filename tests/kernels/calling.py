@@ -1,0 +1,89 @@
+"""Ways to call single kernels from a test, compiled or, with JIT disabled, as plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from symbayes.kernels import rng as rng_kernels
+from symbayes.kernels import tree as tree_kernels
+from symbayes.kernels.candidates import count_candidates, count_heirs
+from symbayes.kernels.choose import choose_move, probability_at, reverse_of
+from symbayes.kernels.tree_prior import draw_subtree, log_prior
+
+
+@njit
+def many_uniform(state, out):
+    for i in range(out.shape[0]):
+        out[i] = rng_kernels.uniform(state)
+
+
+@njit
+def many_normal(state, out):
+    for i in range(out.shape[0]):
+        out[i] = rng_kernels.normal(state)
+
+
+@njit
+def many_inverse_gamma(state, shape, scale, out):
+    for i in range(out.shape[0]):
+        out[i] = rng_kernels.inverse_gamma(state, shape, scale)
+
+
+@njit
+def many_picks(state, cumulative, out):
+    for i in range(out.shape[0]):
+        out[i] = rng_kernels.pick(state, cumulative)
+
+
+@njit
+def many_integers(state, n, out):
+    for i in range(out.shape[0]):
+        out[i] = rng_kernels.integer(state, n)
+
+
+@njit
+def describe(nodes, root, out):
+    """Fill `out` with operators, transforms, nodes, candidates, heirs of the root; end; depths."""
+    operators, transforms, size = tree_kernels.count_nodes(nodes, root)
+    out[0], out[1], out[2] = operators, transforms, size
+    out[3] = count_candidates(nodes, root)
+    out[4] = count_heirs(nodes, root, root)
+    out[5] = tree_kernels.subtree_end(nodes, root)
+    for i in range(size):
+        out[6 + i] = tree_kernels.depth_of(nodes, root, root + i)
+
+
+@njit
+def prior_of(nodes, root, depth, prior, pending):
+    return log_prior(nodes, root, depth, prior, pending)
+
+
+@njit
+def draw(state, nodes, start, limit, depth, operator_first, prior, pending):
+    return draw_subtree(state, nodes, start, limit, depth, operator_first, prior, pending)
+
+
+@njit
+def chosen(state, nodes, root, prior, out):
+    for i in range(out.shape[0]):
+        out[i] = choose_move(state, nodes, root, prior)
+
+
+@njit
+def choice_probability(move, nodes, root, prior):
+    return probability_at(move, nodes, root, prior)
+
+
+@njit
+def reverse(move):
+    return reverse_of(move)
+
+
+@njit
+def same(nodes, first, second):
+    return tree_kernels.same_tree(nodes, first, second)
+
+
+def generator_state(seed: int) -> np.ndarray:
+    return rng_kernels.seed_state(np.random.SeedSequence(seed))

@@ -1,0 +1,58 @@
+"""Small problems that several test files share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symbayes.kernels import opcodes
+from symbayes.operators import OPERATORS
+from symbayes.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.problem import Problem, make_problem
+from symbayes.validation import Table
+
+from . import naive
+
+
+def table(n_rows=6, n_features=2, seed=0, weights=None) -> Table:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n_rows, n_features))
+    y = X[:, 0] * X[:, -1] + 0.5 * rng.normal(size=n_rows)
+    weights = np.ones(n_rows) if weights is None else np.asarray(weights, dtype=float)
+    return Table(np.asfortranarray(X), y, weights, np.arange(n_features))
+
+
+def problem(
+    rows: Table,
+    operators: dict[str, float],
+    terms: TermsPrior | int = 1,
+    tree_prior: TreePrior | None = None,
+    noise_prior: NoisePrior | None = None,
+    feature_weights=None,
+) -> Problem:
+    total = sum(operators.values())
+    n_features = rows.X.shape[1]
+    weights = np.ones(n_features) if feature_weights is None else np.asarray(feature_weights)
+    return make_problem(
+        rows,
+        {name: weight / total for name, weight in operators.items()},
+        weights / weights.sum(),
+        tree_prior or TreePrior(),
+        noise_prior or NoisePrior(shape=4.0, scale=0.5),
+        terms,
+    )
+
+
+def beliefs(made: Problem, scales=(1.0, 1.0), move_shape=(0.25, 3.0)) -> naive.Beliefs:
+    weights = [0.0] * opcodes.N_OPCODES
+    for name, weight in made.operator_weights.items():
+        weights[OPERATORS[name].opcode] = weight
+    tree = made.tree_prior
+    return naive.Beliefs(
+        weights,
+        made.feature_weights.tolist(),
+        tree.alpha,
+        tree.beta,
+        int(tree.max_nodes),
+        scales,
+        move_shape,
+    )
