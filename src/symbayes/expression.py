@@ -168,9 +168,18 @@ def _print(expression, names, digits, latex) -> tuple[str, int]:
         operands.append(text if strength >= need else f"{left}{text}{right}")
     if kind == "*" and operands[0] == "1":
         return operands[1], operator.strength  # a factor that rounds to 1
+    if kind in ("+", "-") and operands[1].startswith("-"):
+        # a + -b is a - b, and a - -b is a + b, to the last bit.
+        return _print_sum(kind, *operands), operator.strength
     if latex and kind == "*" and operands[1][:1].isdigit():
         template = r"{0} \cdot {1}"
     return template.format(*operands), operator.strength
+
+
+def _print_sum(kind: str, left: str, right: str) -> str:
+    while right.startswith("-"):
+        kind, right = "-" if kind == "+" else "+", right[1:]
+    return f"{left} {kind} {right}"
 
 
 def to_sympy(expression: Expression, names: Sequence[str]) -> Any:
@@ -182,11 +191,8 @@ def to_sympy(expression: Expression, names: Sequence[str]) -> Any:
             return sympy.Symbol(names[node[1]], real=True)
         if node[0] == CONSTANT:
             value = node[1]
-            return (
-                sympy.Integer(int(value))
-                if value.is_integer() and abs(value) < 1e15
-                else (sympy.Float(value))
-            )
+            whole = value.is_integer() and abs(value) < 1e15
+            return sympy.Integer(int(value)) if whole else sympy.Float(value)
         return OPERATORS[node[0]].sympy(sympy, *(convert(operand) for operand in node[1:]))
 
     return convert(expression)

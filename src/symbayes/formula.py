@@ -33,7 +33,9 @@ class Formula:
     """
 
     def __init__(self, text: str, feature_names: Sequence[str]):
-        self._names = tuple(feature_names)
+        self._names = _checked_names(feature_names)
+        if not isinstance(text, str):
+            raise TypeError(f"text must be a str, not {type(text).__name__}")
         self._expression = parse(text, self._names)
 
     @classmethod
@@ -64,20 +66,11 @@ class Formula:
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_rows, n_columns)
-            A DataFrame is read by column names, an array by position. A row outside the domain
-            of the formula gives nan.
+            A DataFrame with names is read by them, anything else by position. A row outside the
+            domain of the formula gives nan.
         """
-        if hasattr(X, "columns"):
-            missing = [name for name in self.features if name not in set(map(str, X.columns))]
-            if missing:
-                raise ValueError(
-                    f"X lacks the columns {', '.join(map(repr, missing))} of the formula {self}"
-                )
-            by_name = {str(name): i for i, name in enumerate(X.columns)}
-            table = np.zeros((len(X), len(self._names)))
-            for i, name in enumerate(self._names):
-                if name in by_name:
-                    table[:, i] = np.asarray(X.iloc[:, by_name[name]], dtype=float)
+        if _has_names(X):
+            table = self._read_by_name(X)
         else:
             table = np.asarray(X, dtype=float)
         if table.ndim != 2 or table.shape[1] != len(self._names):
@@ -87,6 +80,25 @@ class Formula:
             )
         with np.errstate(all="ignore"):
             return np.array(ex.evaluate(self._expression, np.ascontiguousarray(table.T)))
+
+    def _read_by_name(self, X: Any) -> np.ndarray:
+        """Return the table with the columns in their order; those not needed may be missing."""
+        needed = self.features
+        columns = list(X.columns)
+        missing = [name for name in needed if name not in columns]
+        if missing:
+            raise ValueError(
+                f"X lacks the columns {', '.join(map(repr, missing))} of the formula {self}"
+            )
+        repeated = [name for name in needed if columns.count(name) > 1]
+        if repeated:
+            raise ValueError(
+                f"X has more than one column named {', '.join(map(repr, repeated))}; rename them"
+            )
+        table = np.zeros((len(X), len(self._names)))
+        for name in needed:
+            table[:, self._names.index(name)] = np.asarray(X[name], dtype=float)
+        return table
 
     def sympy(self) -> Any:
         """Return the formula as a SymPy expression, with its constants in full."""
@@ -116,3 +128,18 @@ class Formula:
 
     def __hash__(self) -> int:
         return hash((self._expression, self._names))
+
+
+def _checked_names(names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError("feature_names must be a list of str, one for each column")
+    result = tuple(names)
+    repeated = sorted({name for name in result if result.count(name) > 1})
+    if repeated:
+        raise ValueError(f"feature_names has {', '.join(map(repr, repeated))} more than once")
+    return result
+
+
+def _has_names(X: Any) -> bool:
+    """Return whether columns are known by names: a DataFrame whose labels are all str."""
+    return hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)

@@ -18,6 +18,8 @@ _TOKEN = re.compile(
 )
 # Powers are written out as squares, cubes and products; beyond this that makes no sense.
 _LARGEST_POWER = 12
+# Expressions are walked by recursion, which Python does not do without end.
+_DEEPEST = 100
 
 
 class FormulaSyntaxError(ValueError):
@@ -82,8 +84,13 @@ class _Parser:
     def whole(self) -> Expression:
         try:
             result = self.sum()
+            too_deep = _depth(result) > _DEEPEST
         except RecursionError:
-            raise FormulaSyntaxError("the formula is nested too deeply") from None
+            too_deep = True
+        if too_deep:
+            raise FormulaSyntaxError(
+                f"the formula is nested too deeply, more than {_DEEPEST} levels; split it"
+            ) from None
         if self.tokens[self.next][0] != "end":
             raise self.error(f"expected an operator, found {self.tokens[self.next][1]!r}")
         return result
@@ -131,6 +138,8 @@ class _Parser:
         kind, value, at = self.tokens[self.next]
         self.next += 1
         if kind == "number":
+            if float(value) == float("inf"):
+                raise self.error(f"{value} is too large for a number", at)
             return (CONSTANT, float(value))
         if kind == "quoted":
             return self.feature(re.sub(r"\\(.)", r"\1", value), at)
@@ -165,6 +174,17 @@ class _Parser:
         if name not in self.names:
             raise self.error(f"{name!r} is not a column; known are {', '.join(self.names)}", at)
         return (FEATURE, self.names.index(name))
+
+
+def _depth(expression: Expression) -> int:
+    """Return the number of levels, without recursion."""
+    level, deepest = [expression], 0
+    while level:
+        deepest += 1
+        level = [
+            operand for node in level if node[0] not in (FEATURE, CONSTANT) for operand in node[1:]
+        ]
+    return deepest
 
 
 def integer_power(base: Expression, exponent: int) -> Expression:

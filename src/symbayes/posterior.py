@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,16 @@ from .trace import Trace, split_terms
 
 # Fitted values that agree to this part of the spread of y are the same function of the data.
 _SAME_FIT = 1.0e-7
-# An intercept below this part of the spread of y is a rounding error.
+# An intercept or a term below this part of the spread of y is a rounding error.
 _ROUNDING = 1.0e-12
 
 
 @dataclass(frozen=True)
 class Model:
-    """One state of the chain with its least-squares fit, in units of y."""
+    """One state of the chain with its least-squares fit.
+
+    "Scaled" is y less its mean, in units of its spread: squares of it are safe whatever y is.
+    """
 
     trees: tuple[np.ndarray, ...]
     """Nodes of each term."""
@@ -32,14 +35,23 @@ class Model:
     """Posterior probability of this very state among the draws."""
     log_likelihood: float
     intercept: float
+    """In units of y."""
     coefficients: np.ndarray
+    """In units of y; 0 for a term that is a rounding error."""
     centre: np.ndarray
     """Means of the terms on the training rows."""
+    length: np.ndarray
+    """Lengths of the centred terms."""
+    beta: np.ndarray
+    """Scaled coefficients of the terms centred and scaled to length one."""
     inverse_root: np.ndarray
-    """R^-1 of the QR factorisation of the centred terms: (G'G)^-1 = R^-1 R^-T."""
+    """R^-1 of the QR factorisation of those terms: (G'G)^-1 = R^-1 R^-T."""
     fitted: np.ndarray
+    """Scaled fitted values."""
+    mse: float
+    """Scaled mean square of the residuals."""
     noise_variance: float
-    """Posterior mean of the noise variance."""
+    """Posterior mean of the scaled noise variance."""
     coefficient_spread: float
     """Factor g / (1 + g) on the variance of the coefficients; 0 where they are plugged in."""
 
@@ -49,6 +61,10 @@ class Model:
         return sum(len(tree) for tree in self.trees)
 
 
+class NoFiniteModel(RuntimeError):
+    """Every formula found has a coefficient that is too large or too small for a number."""
+
+
 class Posterior:
     """The distinct models that a run visited, with their weights."""
 
@@ -56,7 +72,7 @@ class Posterior:
         self, problem: Problem, trace: Trace, y: np.ndarray, weights: np.ndarray, plug_in: bool
     ):
         self._problem = problem
-        self._y = y
+        self._scaled_y = y / problem.y_scale - problem.y_mean / problem.y_scale
         self._row_weights = weights
         self._plug_in = plug_in
         self._training = problem.data.x.reshape(-1, len(problem.data.y))
@@ -64,52 +80,45 @@ class Posterior:
 
     def _fit(self, trace: Trace) -> list[Model]:
         """Return the distinct states, most probable first."""
-        total: dict[bytes, list] = {}
+        total: dict[tuple[int, bytes], list] = {}
         for chain, weights in zip(trace.chains, trace.weights, strict=True):
             share = weights / (weights.sum() * len(trace.chains))
             for i in np.flatnonzero(weights):
-                key = bytes([chain.n_terms[i]]) + chain.nodes[i].tobytes()
+                key = (chain.n_terms[i], chain.nodes[i].tobytes())
                 entry = total.setdefault(key, [chain, i, 0.0, 0.0])
                 entry[2] += share[i]
                 entry[3] += share[i] * chain.numbers[i][2]
         entries = sorted(total.values(), key=lambda entry: -entry[2])
-        models = [self._fit_one(*entry) for entry in entries]
-        return [model for model in models if model is not None]
+        with np.errstate(all="ignore"):
+            fits = [self._fit_one(*entry) for entry in entries]
+        models = [model for model in fits if model is not None]
+        if not models:
+            raise NoFiniteModel
+        if len(models) == len(fits):
+            return models
+        kept = sum(model.weight for model in models)
+        return [replace(model, weight=model.weight / kept) for model in models]
 
     def _fit_one(self, chain, i, weight, weighted_noise) -> Model | None:
-        problem, n_rows = self._problem, len(self._y)
+        """Return a state with its fit; None if a coefficient is too large or small for a number."""
+        problem, y = self._problem, self._scaled_y
         trees = tuple(split_terms(chain.nodes[i], chain.n_terms[i]))
-        columns = self.evaluate(trees, self._training)[:, :n_rows]
+        columns = self.evaluate(trees, self._training)[:, : len(y)]
         n = problem.data.n
         root = np.sqrt(self._row_weights)
-        y = (self._y - problem.y_mean) / problem.y_scale
-        with np.errstate(all="ignore"):
-            centre = columns @ self._row_weights / n if len(trees) else np.zeros(0)
-            design = (columns - centre[:, None]).T
-            length = np.sqrt(np.sum((design * root[:, None]) ** 2, axis=0))
-            # In units of the largest value where squares overflow or vanish.
-            if not np.all((length > 1e-150) & (length < 1e150)):
-                unit = np.abs(columns).max(axis=1)
-                scaled = columns / unit[:, None]
-                centre = (scaled @ self._row_weights / n) * unit
-                design = (scaled - (centre / unit)[:, None]).T
-                length = np.sqrt(np.sum((design * root[:, None]) ** 2, axis=0))
-                design, length = design / length, length * unit
-            else:
-                design = design / length
-        q, r = np.linalg.qr(design * root[:, None])
+        design, centre, length = _standardise(columns, self._row_weights)
+        weighted = design * root[:, None]
+        q, r = np.linalg.qr(weighted)
         diagonal = np.abs(np.diag(r))
-        if diagonal.size and not (np.isfinite(r).all() and diagonal.min() > 1e-13):
+        if len(trees) > len(y) or not (np.isfinite(r).all() and (diagonal > 1e-13).all()):
             # A redundant term, which the paper's likelihood allows: the shortest solution.
-            beta = np.linalg.lstsq(design * root[:, None], y * root, rcond=1e-10)[0]
+            beta = np.linalg.lstsq(weighted, y * root, rcond=1e-10)[0]
             inverse_root = np.linalg.pinv(r, rcond=1e-10)
         else:
             inverse_root = np.linalg.inv(r)
             beta = inverse_root @ (q.T @ (y * root))
-        coefficients = beta / length * problem.y_scale
-        fitted = problem.y_mean + problem.y_scale * (design @ beta)
-        residual = y - design @ beta
-        rss = float(np.sum(self._row_weights * residual**2))
+        fitted = design @ beta
+        rss = float(np.sum(self._row_weights * (y - fitted) ** 2))
         nu, lam = problem.data.noise_prior
         if self._plug_in:
             noise, spread = weighted_noise / weight, 0.0
@@ -117,18 +126,27 @@ class Posterior:
             # The mean of the inverse gamma, finite for all but the smallest tables.
             noise = (nu * lam + rss) / max(n - 3.0 + nu, 1.0)
             spread = n / (1.0 + n)
-        if not (np.isfinite(coefficients).all() and np.isfinite(fitted).all()):
+        shown = np.where(np.abs(beta) < _ROUNDING * np.sqrt(n), 0.0, beta)
+        coefficients = shown * (problem.y_scale / length)
+        intercept = problem.y_mean - problem.y_scale * float(shown @ (centre / length))
+        if abs(intercept) < _ROUNDING * problem.y_scale:
+            intercept = 0.0
+        vanished = np.abs(coefficients) < np.finfo(float).tiny
+        if not np.isfinite([intercept, *coefficients, *fitted]).all() or vanished[shown != 0].any():
             return None
         return Model(
             trees=trees,
             weight=weight,
             log_likelihood=float(chain.numbers[i][0]),
-            intercept=float(problem.y_mean - coefficients @ centre),
+            intercept=intercept,
             coefficients=coefficients,
             centre=centre,
-            inverse_root=inverse_root / length[:, None] if len(trees) else inverse_root,
+            length=length,
+            beta=beta,
+            inverse_root=inverse_root,
             fitted=fitted,
-            noise_variance=float(noise) * problem.y_scale**2,
+            mse=rss / n,
+            noise_variance=float(noise),
             coefficient_spread=spread,
         )
 
@@ -136,14 +154,15 @@ class Posterior:
         """Return the value of each tree on a table given as columns."""
         evaluate = load_evaluate()
         n_rows = columns.shape[1]
-        flat = np.ascontiguousarray(columns, dtype=np.float64).reshape(-1)
+        # Compiled code is made for writable arrays; those of a model loaded from disk may not be.
+        flat = np.require(columns, np.float64, ["C", "W"]).reshape(-1)
         values = np.empty((len(trees), n_rows))
         size = max((len(tree) for tree in trees), default=1)
         stack = np.empty(stack_slots(size) * BLOCK)
         where = np.empty(2 * size + 4, np.int64)
         target = values.reshape(-1)
         for k, tree in enumerate(trees):
-            evaluate(np.ascontiguousarray(tree), 0, flat, n_rows, target, k * n_rows, stack, where)
+            evaluate(np.array(tree), 0, flat, n_rows, target, k * n_rows, stack, where)
         return values
 
     def formulas(
@@ -156,34 +175,29 @@ class Posterior:
         Draws that are the same formula are one row: the same structure up to constants, or the
         same fitted function. A row shows its simplest member, with the best constants seen.
         """
-        groups = _merge_equal_fits(_group_by_skeleton(self.models), float(np.std(self._y)))
+        groups = _merge_equal_fits(_group_by_skeleton(self.models))
         rows, formulas = [], []
-        spread = float(np.average((self._y - self._problem.y_mean) ** 2, weights=self._row_weights))
         for group in sorted(groups, key=lambda group: -sum(m.weight for m in group)):
             fewest = min(model.n_nodes for model in group)
             shown = max(
                 (model for model in group if model.n_nodes == fewest),
                 key=lambda model: model.log_likelihood,
             )
-            intercept = shown.intercept
-            if abs(intercept) < _ROUNDING * self._problem.y_scale:
-                intercept = 0.0
             expression = ex.linear_combination(
-                intercept,
+                shown.intercept,
                 shown.coefficients.tolist(),
                 [ex.from_nodes(tree, used.tolist()) for tree in shown.trees],
             )
             formula = Formula._from_expression(expression, names)
-            mse = float(np.average((self._y - shown.fitted) ** 2, weights=self._row_weights))
             formulas.append(formula)
             rows.append(
                 {
-                    "probability": sum(model.weight for model in group),
+                    "probability": min(1.0, sum(model.weight for model in group)),
                     "formula": str(formula),
                     "n_terms": len(shown.trees),
                     "n_nodes": formula.n_nodes,
-                    "rmse": np.sqrt(mse),
-                    "r2": 1.0 - mse / spread,
+                    "rmse": np.sqrt(shown.mse) * self._problem.y_scale,
+                    "r2": 1.0 - shown.mse,
                 }
             )
         return pd.DataFrame(rows), formulas
@@ -196,26 +210,44 @@ class Posterior:
         columns = np.ascontiguousarray(X.T)
         n_rows = columns.shape[1]
         total = np.zeros(n_rows)
-        first, second, noise = np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_rows)
-        reference = self._problem.y_mean  # keeps the second moment free of cancellation
+        first, between, within = np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_rows)
+        # The intercept has a flat prior, so that nothing shrinks its variance.
+        intercept_variance = 0.0 if self._plug_in else 1.0 / self._problem.data.n
         with np.errstate(all="ignore"):
             for model in self.models:
-                design = self.evaluate(model.trees, columns) - model.centre[:, None]
-                mean = model.coefficients @ design + self._problem.y_mean
+                values = self.evaluate(model.trees, columns)
+                design = (values - model.centre[:, None]) / model.length[:, None]
+                mean = model.beta @ design
                 leverage = np.sum((model.inverse_root.T @ design) ** 2, axis=0)
                 variance = model.noise_variance * (
-                    1.0 + model.coefficient_spread * (leverage + 1.0 / self._problem.data.n)
+                    1.0 + intercept_variance + model.coefficient_spread * leverage
                 )
                 good = np.isfinite(mean) & np.isfinite(variance)
-                deviation = np.where(good, mean - reference, 0.0)
+                # Running mean and squares around it (Welford): no cancellation.
                 total += model.weight * good
-                first += model.weight * deviation
-                second += model.weight * deviation**2
-                noise += model.weight * np.where(good, variance, 0.0)
-            mean = first / total
-            between = np.maximum(second / total - mean**2, 0.0)
-            std = np.sqrt(noise / total + between)
-        return reference + mean, std, 1.0 - total
+                step = np.where(good, mean - first, 0.0)
+                first += step * (model.weight / np.where(good, total, 1.0))
+                between += model.weight * np.where(good, step * (mean - first), 0.0)
+                within += model.weight * np.where(good, variance, 0.0)
+            std = np.sqrt((within + between) / total)
+            y_mean, y_scale = self._problem.y_mean, self._problem.y_scale
+            mean = np.where(total > 0, y_mean + y_scale * first, np.nan)
+            return mean, y_scale * std, 1.0 - total
+
+
+def _standardise(
+    columns: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return columns centred and scaled to weighted length one, as rows, their means and lengths.
+
+    It works in units of the largest value of a column, so that no square overflows or vanishes.
+    """
+    unit = np.abs(columns).max(axis=1, initial=0.0)
+    scaled = columns / unit[:, None]
+    centre = scaled @ weights / weights.sum()
+    design = scaled - centre[:, None]
+    length = np.sqrt(design**2 @ weights)
+    return (design / length[:, None]).T, centre * unit, length * unit
 
 
 def _group_by_skeleton(models: list[Model]) -> list[list[Model]]:
@@ -226,17 +258,23 @@ def _group_by_skeleton(models: list[Model]) -> list[list[Model]]:
     return list(groups.values())
 
 
-def _merge_equal_fits(groups: list[list[Model]], spread: float) -> list[list[Model]]:
+def _merge_equal_fits(groups: list[list[Model]]) -> list[list[Model]]:
     """Merge groups whose best members fit the same values: the same function, written otherwise."""
     merged: list[list[Model]] = []
     fits: list[np.ndarray] = []
+    # A weighted mean of the values with random weights tells most functions apart at once.
+    direction = np.random.default_rng(0).normal(size=len(groups[0][0].fitted))
+    direction /= np.abs(direction).sum()
+    shadows = np.empty(len(groups))
     for group in sorted(groups, key=lambda group: -sum(model.weight for model in group)):
         fit = max(group, key=lambda model: model.log_likelihood).fitted
-        for i, other in enumerate(fits):
-            if np.max(np.abs(fit - other)) <= _SAME_FIT * spread:
+        shadow = direction @ fit
+        for i in np.flatnonzero(np.abs(shadows[: len(fits)] - shadow) <= 2.0 * _SAME_FIT):
+            if np.max(np.abs(fit - fits[i])) <= _SAME_FIT:
                 merged[i] = merged[i] + group
                 break
         else:
+            shadows[len(fits)] = shadow
             merged.append(group)
             fits.append(fit)
     return merged

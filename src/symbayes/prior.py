@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from numbers import Integral, Real
 
 
-def _require_real(owner: str, name: str, value: object) -> float:
+def require_real(owner: str, name: str, value: object) -> float:
+    """Return a finite number as float; complain about anything else."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{owner}: {name} must be a number, not {type(value).__name__}")
     if not math.isfinite(value):
@@ -15,9 +16,18 @@ def _require_real(owner: str, name: str, value: object) -> float:
     return float(value)
 
 
-def _require_positive(owner: str, name: str, value: object) -> None:
-    if _require_real(owner, name, value) <= 0:
+def require_positive(owner: str, name: str, value: object) -> None:
+    """Complain about anything but a finite number above 0."""
+    if require_real(owner, name, value) <= 0:
         raise ValueError(f"{owner}: {name} is {value}; it must be above 0")
+
+
+def require_count(owner: str, name: str, value: object) -> None:
+    """Complain about anything but an integer from 1 on."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{owner}: {name} must be an integer, not {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"{owner}: {name} is {value}; it must be at least 1")
 
 
 @dataclass(frozen=True)
@@ -57,26 +67,19 @@ class TreePrior:
     offset_scale: float = 1.0
 
     def __post_init__(self):
-        if not 0 < _require_real("tree_prior", "alpha", self.alpha) < 1:
+        if not 0 < require_real("tree_prior", "alpha", self.alpha) < 1:
             raise ValueError(
                 f"tree_prior: alpha is {self.alpha}; it is a probability and must lie strictly "
                 "between 0 and 1"
             )
-        if _require_real("tree_prior", "beta", self.beta) < 0:
+        if require_real("tree_prior", "beta", self.beta) < 0:
             raise ValueError(
                 f"tree_prior: beta is {self.beta}; it must not be negative (0 lets the "
                 "probability of an operator stay the same at every depth)"
             )
-        if isinstance(self.max_nodes, bool) or not isinstance(self.max_nodes, Integral):
-            raise TypeError(
-                f"tree_prior: max_nodes must be an integer, not {type(self.max_nodes).__name__}"
-            )
-        if self.max_nodes < 1:
-            raise ValueError(
-                f"tree_prior: max_nodes is {self.max_nodes}; a tree has at least 1 node"
-            )
+        require_count("tree_prior", "max_nodes", self.max_nodes)
         for name in ("slope_shape", "slope_scale", "offset_shape", "offset_scale"):
-            _require_positive("tree_prior", name, getattr(self, name))
+            require_positive("tree_prior", name, getattr(self, name))
 
     def split_probability(self, depth: int) -> float:
         """Return the probability that a node at this depth is an operator."""
@@ -109,7 +112,7 @@ class NoisePrior:
 
     def __post_init__(self):
         for field in fields(self):
-            _require_positive("noise_prior", field.name, getattr(self, field.name))
+            require_positive("noise_prior", field.name, getattr(self, field.name))
 
 
 @dataclass(frozen=True)
@@ -134,11 +137,8 @@ class TermsPrior:
     decay: float = 0.5
 
     def __post_init__(self):
-        if isinstance(self.most, bool) or not isinstance(self.most, Integral):
-            raise TypeError(f"n_terms: most must be an integer, not {type(self.most).__name__}")
-        if self.most < 1:
-            raise ValueError(f"n_terms: most is {self.most}; it must be at least 1")
-        _require_positive("n_terms", "decay", self.decay)
+        require_count("n_terms", "most", self.most)
+        require_positive("n_terms", "decay", self.decay)
 
 
 def terms_prior(n_terms: object) -> TermsPrior | int:

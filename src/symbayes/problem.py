@@ -181,7 +181,9 @@ def resolve_feature_weights(
         for key, weight in feature_weights.items():
             weights[_column_index(key, names)] = _weight(key, weight)
     elif feature_weights is not None:
-        if isinstance(feature_weights, str) or not hasattr(feature_weights, "__len__"):
+        if isinstance(feature_weights, str) or not (
+            hasattr(feature_weights, "__len__") and hasattr(feature_weights, "__getitem__")
+        ):
             raise TypeError(
                 "feature_weights must be a sequence with a weight for each column, or a dict, not "
                 f"{type(feature_weights).__name__}"

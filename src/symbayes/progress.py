@@ -13,7 +13,10 @@ _SECONDS_A_LINE = 10.0
 
 
 class Display:
-    """A progress bar in a terminal or notebook, a line now and then elsewhere."""
+    """A progress bar in a terminal or notebook, a line now and then elsewhere.
+
+    Without a bar, the end of a phase gets a line too, so that a log shows that all went well.
+    """
 
     def __init__(self, enabled: bool):
         self._enabled = enabled
@@ -58,7 +61,7 @@ class Display:
             if phase not in self._tasks:
                 self._tasks[phase] = self._bar.add_task(phase, total=total)
             self._bar.update(self._tasks[phase], completed=done)
-        elif time.monotonic() - self._last_line >= _SECONDS_A_LINE:
+        elif done >= total or time.monotonic() - self._last_line >= _SECONDS_A_LINE:
             self._last_line = time.monotonic()
             print(f"symbayes: {phase} {done}/{total}", file=sys.stderr, flush=True)
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .kernels import units
 from .kernels.choose import MOVE_NAMES
 from .operators import operator_weights
-from .posterior import Posterior
+from .posterior import NoFiniteModel, Posterior
 from .prior import NoisePrior, TermsPrior, TreePrior, terms_prior
 from .problem import Problem, check_buildable, make_problem, resolve_feature_weights
 from .progress import Display
@@ -155,6 +155,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             Ctrl-C ends the run early; what was drawn so far is kept, and a warning says so.
         """
         sampler = self._check_parameters()
+        random_state = self._check_random_state()
         terms = self._terms(sampler)
         weights = operator_weights(self.operators)
         table = check_table(self, X, y, sample_weight)
@@ -164,7 +165,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             if not units.is_cached(sampler.name):
                 display.say("symbayes: compiling, once (about ten seconds)")
             units.load(sampler.name)
-            trace = self._sample(problem, sampler, display)
+            trace = self._sample(problem, sampler, random_state, display)
         self._finish(problem, sampler, trace, table)
         return self
 
@@ -231,6 +232,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             raise TypeError(f"n_jobs must be an integer or None, not {type(self.n_jobs).__name__}")
         if self.n_jobs == 0:
             raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
+        if not isinstance(self.progress, bool | np.bool_):
+            raise TypeError(f"progress must be True or False, not {self.progress!r}")
         if isinstance(self.sampler, CollapsedSampler | PaperSampler):
             return self.sampler
         if not isinstance(self.sampler, str):
@@ -243,6 +246,15 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
                 f"sampler={self.sampler!r}; it must be one of {', '.join(map(repr, _SAMPLERS))}"
             )
         return _SAMPLERS[self.sampler]()
+
+    def _check_random_state(self) -> np.random.RandomState:
+        try:
+            return check_random_state(self.random_state)
+        except ValueError:
+            raise ValueError(
+                f"random_state is {self.random_state!r}; it must be an integer from 0 to 2**32 - 1,"
+                " a numpy.random.RandomState or None"
+            ) from None
 
     def _terms(self, sampler: CollapsedSampler | PaperSampler) -> TermsPrior | int:
         terms = terms_prior(self.n_terms)
@@ -260,14 +272,23 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         tree_prior = self.tree_prior or TreePrior()
         by_column = resolve_feature_weights(self.feature_weights, feature_names(self), table.used)
         check_buildable(weights, tree_prior, int((by_column > 0).sum()))
+        if isinstance(terms, int) and terms >= len(table.y):
+            raise ValueError(
+                f"n_terms is {terms} and there are {len(table.y)} rows to fit them to; n_terms must"
+                f" be at most {len(table.y) - 1}, or 'auto'"
+            )
         return make_problem(
             table, weights, by_column, tree_prior, self.noise_prior or NoisePrior(), terms
         )
 
     def _sample(
-        self, problem: Problem, sampler: CollapsedSampler | PaperSampler, display: Display
+        self,
+        problem: Problem,
+        sampler: CollapsedSampler | PaperSampler,
+        random_state: np.random.RandomState,
+        display: Display,
     ) -> Trace:
-        entropy = check_random_state(self.random_state).randint(0, 2**31 - 1, size=4).tolist()
+        entropy = random_state.randint(0, 2**31 - 1, size=4).tolist()
         seeds = np.random.SeedSequence(entropy).spawn(int(self.chains))
         n_jobs = min(effective_n_jobs(self.n_jobs), int(self.chains))
         try:
@@ -297,7 +318,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     ) -> None:
         plug_in = sampler.plug_in
         self._used = table.used
-        self._posterior = Posterior(problem, trace, table.y, table.weights, plug_in)
+        try:
+            self._posterior = Posterior(problem, trace, table.y, table.weights, plug_in)
+        except NoFiniteModel:
+            raise ValueError(
+                "the coefficients of all formulas found are too large or too small for a number; "
+                "rescale y or columns of extreme size"
+            ) from None
         self.formulas_, self.formula_objects_ = self._posterior.formulas(
             feature_names(self), table.used
         )
@@ -305,6 +332,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.diagnostics_ = _diagnostics(trace)
         if plug_in:
             self.history_ = _history(trace, problem)
+        elif hasattr(self, "history_"):
+            del self.history_  # of an earlier fit
         if trace.interrupted:
             n = sum(len(chain) for chain in trace.chains)
             warnings.warn(

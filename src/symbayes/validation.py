@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import validate_data
 
 FEWEST_ROWS = 3
+# Below this, floating-point numbers lose their digits.
+_SMALLEST_SPREAD = 1.0e-305
+
+
+_DATES = "{} contains dates or time spans; turn them into numbers, for example days since a start"
 
 
 class DataWarning(UserWarning):
@@ -44,18 +51,15 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     """Validate training data, and record names and number of the columns on the estimator."""
     _refuse_text(X, "X")
     _refuse_text(y, "y")
-    X, y = validate_data(
-        estimator, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True, order="F",
-        copy=True,
-    )  # fmt: skip
+    _refuse_not_finite_y(y)
+    with np.errstate(all="ignore"):  # sums of very large values overflow in there
+        X, y = validate_data(
+            estimator, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True, order="F",
+            copy=True,
+        )  # fmt: skip
     y = np.array(y, dtype=np.float64)
+    _refuse_repeated_names(estimator)
     _refuse_not_finite(estimator, X)
-    bad = ~np.isfinite(y)
-    if bad.any():
-        raise ValueError(
-            f"Input y contains {_what(y[bad])} in {_count(bad.sum(), 'row')} (the first is row "
-            f"{int(np.argmax(bad))}); drop or impute those rows"
-        )
     weights = _check_weights(sample_weight, len(y))
     keep = weights > 0
     if not keep.all():
@@ -66,10 +70,15 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
             f"Found {rows} (n_samples={len(y)}) while a minimum of {FEWEST_ROWS} is required; "
             "add data"
         )
-    if np.ptp(y / np.abs(y).max() if np.abs(y).max() > 1 else y) == 0:
+    if (y == y[0]).all():
         raise ValueError(
             f"y is constant (every value is {y[0]:g}), so there is nothing to explain; check that "
             "it is the right column"
+        )
+    if np.ptp(y / 2) < _SMALLEST_SPREAD:
+        raise ValueError(
+            f"y varies by only {np.ptp(y):.1g}, which is too little to compute with; multiply it "
+            "by a factor"
         )
     return Table(X, y, weights, _usable_columns(estimator, X))
 
@@ -77,7 +86,8 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
 def check_new_rows(estimator: Any, X: Any) -> np.ndarray:
     """Validate rows to predict on."""
     _refuse_text(X, "X")
-    X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+    with np.errstate(all="ignore"):
+        X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, reset=False)
     _refuse_not_finite(estimator, X)
     return X
 
@@ -112,9 +122,36 @@ def _refuse_not_finite(estimator: Any, X: np.ndarray) -> None:
     )
 
 
+def _refuse_not_finite_y(y: Any) -> None:
+    """Say how many rows of y are not finite, and which; leave other complaints to scikit-learn."""
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        return
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    bad = ~np.isfinite(values)
+    if y is None or values.ndim != 1 or not bad.any():
+        return
+    raise ValueError(
+        f"Input y contains {_what(values[bad])} (the first is in row {int(np.argmax(bad))}); drop "
+        "or impute those rows"
+    )
+
+
+def _refuse_repeated_names(estimator: Any) -> None:
+    names = feature_names(estimator)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(
+            f"X has more than one column named {', '.join(map(repr, repeated[:5]))}, so a formula "
+            "could not tell them apart; rename them"
+        )
+
+
 def _refuse_text(values: Any, what: str) -> None:
     """Complain about text and other things that are not numbers, before NumPy does it less well."""
-    if hasattr(values, "columns") and hasattr(values, "dtypes"):
+    if hasattr(values, "columns") and hasattr(values, "iloc"):
         columns = [(str(name), values.iloc[:, i]) for i, name in enumerate(values.columns)]
     elif isinstance(values, list | tuple):
         try:
@@ -138,10 +175,7 @@ def _refuse_text(values: Any, what: str) -> None:
                 "leave it out"
             )
         if array.dtype.kind in "mM":
-            raise TypeError(
-                f"{where} contains dates or time spans; turn them into numbers, for example days "
-                "since a start"
-            )
+            raise TypeError(_DATES.format(where))
         if array.dtype.kind == "O":
             _refuse_objects(array, where)
 
@@ -165,8 +199,10 @@ def _refuse_objects(array: np.ndarray, where: str) -> None:
                 f"{where} contains text ({str(value)[:30]!r}); encode it as numbers, or leave it "
                 "out"
             )
-        if value is None:
+        if value is None or value is pd.NA or value is pd.NaT:
             continue  # becomes NaN, and is counted as such
+        if isinstance(value, date | timedelta):
+            raise TypeError(_DATES.format(where))
         try:
             float(value)
         except (TypeError, ValueError):
@@ -179,13 +215,16 @@ def _refuse_objects(array: np.ndarray, where: str) -> None:
 def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(n_rows)
-    if isinstance(sample_weight, bool | str):
-        raise TypeError("sample_weight must be an array with one number a row")
-    if np.ndim(sample_weight) == 0:
-        weights = np.full(n_rows, float(sample_weight))
-    else:
-        _refuse_text(sample_weight, "sample_weight")
+    _refuse_text(sample_weight, "sample_weight")
+    try:
         weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            "sample_weight must be an array with one number a row, not "
+            f"{type(sample_weight).__name__}"
+        ) from None
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
         raise ValueError(
             f"sample_weight has {weights.ndim} dimensions; Sample weights must be 1D array or "

@@ -123,7 +123,7 @@ def load(name: str):
     units.load("collapsed")
     loop = {"collapsed": collapsed_batch, "paper": paper_batch}[name]
     if not config.DISABLE_JIT and not loop.signatures:
-        common = list(units._signatures()[name].args[:7])
+        common = list(units.signatures()[name].args[:7])
         trees, table = typeof(np.empty((0, 0), NODE)), typeof(np.empty((0, 0)))
         ints, flags = typeof(np.empty(0, np.int64)), typeof(np.empty(0, np.bool_))
         reals = typeof(np.empty(0))

@@ -39,7 +39,7 @@ class Chain(NamedTuple):
     numbers: np.ndarray
     """Log-likelihood, residual sum of squares, noise variance (paper's sampler)."""
     counts: np.ndarray
-    """Proposals made, evaluated and accepted, by move."""
+    """Proposals made, trees evaluated and proposals accepted, by move (a death evaluates none)."""
 
 
 class Code(NamedTuple):

@@ -141,29 +141,31 @@ def evaluate(nodes, root, x, n_rows, target, offset, stack, where):
             # The right operand of a binary operator sits where the result goes.
             if where[2 * result + 1] == 0 and where[2 * result] == t:
                 t += BLOCK
-            a_offset = np.uint64(where[2 * level])
-            a_source = x if where[2 * level + 1] == 1 else stack
+            out, o = stack, np.uint64(t)
+            if i == root:
+                out, o = target, np.uint64(offset + first)
+            p = np.uint64(where[2 * level])
+            left = x if where[2 * level + 1] == 1 else stack
             if result == level:
                 if op == SIN:
-                    sin_rows(a_source, a_offset, stack, np.uint64(t), n)
+                    sin_rows(left, p, out, o, n)
                 elif op == COS:
-                    cos_rows(a_source, a_offset, stack, np.uint64(t), n)
+                    cos_rows(left, p, out, o, n)
                 elif op == EXP:
-                    exp_rows(a_source, a_offset, stack, np.uint64(t), n)
+                    exp_rows(left, p, out, o, n)
                 elif op == LOG:
-                    log_rows(a_source, a_offset, stack, np.uint64(t), n)
+                    log_rows(left, p, out, o, n)
                 elif op < TAN:
-                    a, b = nodes[i]["a"], nodes[i]["b"]
-                    _arithmetic_unary(op, a, b, a_source, a_offset, stack, np.uint64(t), n)
+                    _arithmetic_unary(op, nodes[i]["a"], nodes[i]["b"], left, p, out, o, n)
                 else:
-                    _library_unary(op, a_source, a_offset, stack, np.uint64(t), n)
+                    _library_unary(op, left, p, out, o, n)
             else:
-                b_offset = np.uint64(where[2 * result])
-                b_source = x if where[2 * result + 1] == 1 else stack
-                _binary(op, a_source, a_offset, b_source, b_offset, stack, np.uint64(t), n)
+                q = np.uint64(where[2 * result])
+                right = x if where[2 * result + 1] == 1 else stack
+                _binary(op, left, p, right, q, out, o, n)
             where[2 * result] = t
             where[2 * result + 1] = 0
             level = result
-        source = x if where[1] == 1 else stack
-        _copy(source, np.uint64(where[0]), target, np.uint64(offset + first), n)
+        if end == root + 1:
+            _copy(x, np.uint64(where[0]), target, np.uint64(offset + first), n)
         first += BLOCK

@@ -27,7 +27,6 @@ def accepted(rng, log_ratio):
 @merged
 def _judge(chain, move, rss, n_terms, log_ratio, temperature, data):
     """Decide on a proposal that is in place, and take over its numbers if it is accepted."""
-    chain.counts[EVALUATED, move] += 1
     if rss < 0.0:
         return False
     log_likelihood = collapsed_log_likelihood(rss, n_terms, data)
@@ -51,6 +50,7 @@ def step_birth(code, chain, prior, data, scratch, temperature):
     )
     if log_ratio == -math.inf:
         return
+    chain.counts[EVALUATED, BIRTH] += 1
     rss = code.fit(code.evaluate, chain, chain.slots[place], n_terms + 1, data, scratch, False)
     if not _judge(chain, BIRTH, rss, n_terms + 1, log_ratio, temperature, data):
         swap(chain.slots, place, n_terms)
@@ -83,6 +83,7 @@ def step_tree(code, chain, k, move, prior, data, scratch, temperature):
     log_ratio += log_choice_ratio(move, chain.nodes, old, new, prior)
     n_terms = chain.n_terms[0]
     swap(chain.slots, k, last)
+    chain.counts[EVALUATED, move] += 1
     rss = code.fit(code.evaluate, chain, proposal, n_terms, data, scratch, False)
     if not _judge(chain, move, rss, n_terms, log_ratio, temperature, data):
         swap(chain.slots, k, last)

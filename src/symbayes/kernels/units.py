@@ -26,7 +26,7 @@ _lock = threading.RLock()
 _ready: set[str] = set()
 
 
-def _signatures() -> dict[str, Any]:
+def signatures() -> dict[str, Any]:
     """Return the one signature that each unit is compiled for."""
     reals, ints = np.empty(0), np.empty(0, np.int64)
     bits, nodes, counts = (
@@ -56,13 +56,13 @@ def _signatures() -> dict[str, Any]:
 
 
 def _compile(units: dict[str, Any]) -> None:
-    signatures = _signatures()
+    types_of = signatures()
     collecting = gc.isenabled()
     gc.disable()  # compiling makes many long-lived objects; collecting in between only costs
     try:
         for name, unit in units.items():
             if name not in _ready:
-                unit.compile(signatures[name])
+                unit.compile(types_of[name])
                 unit.disable_compile()
                 _ready.add(name)
     finally:
@@ -81,7 +81,7 @@ def is_cached(sampler: str) -> bool:
         return True
     try:
         index = _LOOPS[sampler]._cache._cache_file._load_index()
-        return any(key[0] == _signatures()[sampler] for key in index)
+        return any(key[0] == signatures()[sampler] for key in index)
     except (AttributeError, KeyError, OSError):  # private to Numba: then nobody knows
         return False
 

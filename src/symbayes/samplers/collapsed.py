@@ -15,6 +15,7 @@ import numpy as np
 from ..kernels import units
 from ..kernels.chain import LOG_LIKELIHOOD, NUMBERS, Chain, Scratch
 from ..kernels.tree_prior import Prior
+from ..prior import require_count, require_real
 from ..problem import Problem
 from ..trace import ChainTrace, Output, Trace, empty_output
 from .running import Progress, Watch, Workers, run_rounds
@@ -54,10 +55,8 @@ class CollapsedSampler:
 
     def __post_init__(self):
         for name in ("steps_per_draw", "starts"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"sampler: {name} is {value!r}; it must be an integer from 1 on")
-        if not 0 < self.temperature <= 1:
+            require_count("sampler", name, getattr(self, name))
+        if not 0 < require_real("sampler", "temperature", self.temperature) <= 1:
             raise ValueError(f"sampler: temperature is {self.temperature}; it must lie in (0, 1]")
 
     def sample(
@@ -87,8 +86,8 @@ class CollapsedSampler:
 
         def advance(run: _Run, n: int) -> None:
             done = loop(
-                run.chain, run.prior, problem.data, run.scratch, self.temperature,
-                self.steps_per_draw, n, *run.output,
+                run.chain, run.prior, problem.data, run.scratch, float(self.temperature),
+                int(self.steps_per_draw), n, *run.output,
             )  # fmt: skip
             if done < 0:
                 raise NoStart
@@ -117,7 +116,7 @@ class CollapsedSampler:
         )
 
 
-@dataclass
+@dataclass(eq=False)
 class _Run:
     """One chain with all that belongs to it."""
 
@@ -145,16 +144,27 @@ def _warm_up(problem, runs, advance, settings, tune, workers, watch, progress) -
             runs, advance, int(bounds[i + 1] - bounds[i]), workers, watch, share,
             partial(_report, progress, int(bounds[i]), tune), _LARGEST_ROUND,
         )  # fmt: skip
-        if watch.interrupted or any(run.chain.n_terms[0] < 0 for run in runs):
-            return
-        best = max(runs, key=lambda run: run.log_likelihood)
-        for run in runs:
-            if run is best or run.log_likelihood > best.log_likelihood - _HOPELESS:
-                continue
-            if i + 1 < starts:
+        if watch.interrupted:
+            break
+        if i + 1 < starts:
+            for run in _hopeless(runs)[1]:
                 _start_anew(problem, run)
-            else:
-                _take_over(run, best)
+    best, behind = _hopeless(runs)
+    for run in behind:
+        _take_over(run, best)
+
+
+def _hopeless(runs: list[_Run]) -> tuple[_Run, list[_Run]]:
+    """Return the best chain, and those so far behind that they would not get there.
+
+    A chain that has not started is behind one that has.
+    """
+    started = [run for run in runs if run.chain.n_terms[0] >= 0]
+    if not started:
+        return runs[0], []
+    best = max(started, key=lambda run: run.log_likelihood)
+    least = best.log_likelihood - _HOPELESS
+    return best, [run for run in runs if run not in started or run.log_likelihood <= least]
 
 
 def _report(progress: Progress, before: int, total: int, n: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from ..kernels import units
 from ..kernels.chain import NUMBERS, Chain, Scratch
 from ..kernels.tree_prior import Prior
+from ..prior import require_count
 from ..problem import Problem
 from ..trace import ChainTrace, Output, Trace, empty_output
 from .collapsed import NoStart
@@ -54,9 +55,7 @@ class PaperSampler:
     move_shape = (0.25, 3.0)
 
     def __post_init__(self):
-        value = self.max_trees
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"sampler: max_trees is {value!r}; it must be an integer from 1 on")
+        require_count("sampler", "max_trees", self.max_trees)
 
     def sample(
         self,
@@ -86,11 +85,14 @@ class PaperSampler:
             for seed in seeds
         ]
 
+        def finished(run: _Run) -> bool:
+            return len(run.trace) >= tune + draws or run.clock[0] >= self.max_trees
+
         def advance(run: _Run, n: int) -> None:
-            left = tune + draws - len(run.trace)
-            trees = min(n * _TREES_A_UNIT, self.max_trees - int(run.clock[0]))
-            if left <= 0 or trees <= 0:
+            if finished(run):
                 return
+            left = tune + draws - len(run.trace)
+            trees = min(n * _TREES_A_UNIT, int(self.max_trees) - int(run.clock[0]))
             accepted = loop(
                 run.chain, run.prior, problem.data, run.scratch, trees, left, run.clock,
                 *run.output, run.times,
@@ -100,11 +102,12 @@ class PaperSampler:
             run.trace.extend(run.output, accepted, run.times)
 
         units_in_all = -(-self.max_trees // _TREES_A_UNIT)
-        done = run_rounds(
+        run_rounds(
             runs, advance, units_in_all, workers, watch, 1.0,
             lambda n: progress("trees", min(n * _TREES_A_UNIT, self.max_trees), self.max_trees),
-            _LARGEST_ROUND,
+            _LARGEST_ROUND, finished,
         )  # fmt: skip
+        complete = all(map(finished, runs))
         for run in runs:
             if len(run.trace) == 0:  # stopped before the first round: the start is what there is
                 advance(run, 1)
@@ -114,7 +117,7 @@ class PaperSampler:
             counts=np.array([run.chain.counts for run in runs]),
             seconds=watch.seconds,
             interrupted=watch.interrupted,
-            timed_out=done < units_in_all and not watch.interrupted,
+            timed_out=not complete and not watch.interrupted,
         )
 
 

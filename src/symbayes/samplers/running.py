@@ -38,7 +38,8 @@ class Watch:
 
     def __exit__(self, *exception: object) -> None:
         if self._installed:
-            signal.signal(signal.SIGINT, self._previous)
+            # None: a handler that was not installed from Python and cannot be put back.
+            signal.signal(signal.SIGINT, self._previous or signal.SIG_DFL)
 
     def _on_interrupt(self, number: int, frame: Any) -> None:
         if self.interrupted:
@@ -93,13 +94,15 @@ def run_rounds(
     share: float,
     progress: Callable[[int], None],
     largest_round: int,
+    finished: Callable[[Any], bool] = lambda chain: False,
 ) -> int:
     """Advance all chains by `total` units in rounds; return how many were done.
 
-    The length of a round adapts to the time it takes. It has no influence on the result.
+    It ends early when all chains are `finished`. The length of a round adapts to the time it
+    takes. It has no influence on the result.
     """
     done, size = 0, 1
-    while done < total and not watch.should_stop(share):
+    while done < total and not watch.should_stop(share) and not all(map(finished, chains)):
         n = min(size, total - done)
         before = time.monotonic()
         workers.map(partial(_call, advance, n), chains)

@@ -1,0 +1,1 @@
+"""Speed, side by side with other tools. Not shipped: run from the repository, `make bench`."""

@@ -1,0 +1,60 @@
+"""The machine a benchmark runs on, and how it is kept to one core."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_THREAD_LIMITS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+
+def prepare() -> None:
+    """Limit libraries to one thread, here and in child processes; call before importing NumPy."""
+    for name in _THREAD_LIMITS:
+        os.environ[name] = "1"
+    # As in the Makefile, so that a run without make finds the same compiled code.
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(sys.prefix) / "numba-cache"))
+
+
+def describe() -> dict[str, Any]:
+    """Return what a reader has to know about the machine."""
+    return {
+        "CPU": _cpu_name(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "Python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "numba", "scikit-learn", "symbayes")},
+    }
+
+
+def now() -> str:
+    """Return date and time, to the minute."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def load() -> float | None:
+    """Return how many processes wanted to run in the last minute: others disturb a measurement."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+def _cpu_name() -> str:
+    try:
+        found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    except OSError:
+        found = None
+    return found.group(1).strip() if found else platform.processor() or platform.machine()

@@ -1,0 +1,1 @@
+"""Other tools: what to install (`registry.py`), and one script each that runs there."""

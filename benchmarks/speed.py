@@ -1,0 +1,53 @@
+"""`make bench`: measure, print, and write `benchmarks/results/speed.{json,md}`.
+
+python -m benchmarks.speed                      everything, about ten minutes
+python -m benchmarks.speed --only kernels       one measure; results of the others are kept
+python -m benchmarks.speed --quick              a rough look, printed only
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from . import environment, report
+
+#: One module of `benchmarks.measures` each, with a function `measure(quick) -> Section`.
+MEASURES = ("throughput", "kernels", "cold_start", "memory", "growth")
+
+RESULTS = environment.ROOT / "benchmarks" / "results"
+
+
+def main() -> int:
+    """Run the measures that were asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.speed",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", nargs="+", choices=MEASURES, default=MEASURES, metavar="NAME")
+    parser.add_argument("--quick", action="store_true", help="shorter runs, results not written")
+    options = parser.parse_args()
+
+    environment.prepare()
+    machine = environment.describe()
+    print(", ".join(f"{key} {value}" for key, value in machine.items()), "\n", flush=True)
+    sections = []
+    for name in MEASURES:
+        if name not in options.only:
+            continue
+        # Imported here: NumPy reads its thread limits when it is first imported.
+        measure = importlib.import_module(f"benchmarks.measures.{name}").measure
+        date, load = environment.now(), environment.load()
+        section = report.to_dict(measure(options.quick), date, load)
+        print(report.text(section), flush=True)
+        sections.append(section)
+        if not options.quick:
+            # After every measure: a run that is stopped keeps what it has.
+            report.keep(RESULTS, machine, sections, MEASURES)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

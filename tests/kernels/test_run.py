@@ -1,0 +1,132 @@
+"""The loops: states stay consistent with their numbers, starts, stops, what is written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from symbayes.kernels import units
+from symbayes.kernels.chain import ACCEPTED, EVALUATED, NUMBERS, PROPOSED
+from symbayes.kernels.choose import BIRTH, DEATH
+from symbayes.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.trace import empty_output, split_terms
+
+from .. import naive
+from ..problems import problem, table
+
+OPERATORS = {"+": 1.0, "*": 1.0, "/": 0.5, "lt": 1.0, "sin": 1.0, "log": 0.3, "square": 1.0}
+NOISE = NoisePrior(3.0, 0.1)
+
+
+def made(terms, n_rows=20, operators=OPERATORS, **options):
+    return problem(table(n_rows), operators, terms=terms, noise_prior=NOISE, **options)
+
+
+def run_collapsed(target, draws, steps=40, seed=0, chain=None, prior=None):
+    chain = chain or target.new_chain(np.random.SeedSequence(seed))
+    prior = prior or target.new_prior((0.5, 1.0))
+    output = empty_output(draws, target.most_terms * target.max_nodes, NUMBERS + 2)
+    loop = units.load("collapsed")
+    done = loop(
+        chain, prior, target.data, target.new_scratch(), 1.0, steps, draws, *output
+    )  # fmt: skip
+    return done, chain, prior, output
+
+
+def trees_of(output, i):
+    return [naive.from_nodes(tree) for tree in split_terms(output[0][i], output[1][i])]
+
+
+@pytest.mark.parametrize("terms", [1, 3, TermsPrior(3, 0.5)], ids=["K=1", "K=3", "K free"])
+def test_numbers_of_a_draw_belong_to_its_trees(terms):
+    target = made(terms)
+    rows = table(20)
+    done, chain, _, output = run_collapsed(target, draws=25)
+    assert done == 25
+    for i in range(25):
+        trees = trees_of(output, i)
+        if isinstance(terms, int):
+            assert len(trees) == terms
+        expected = naive.collapsed_log_likelihood(trees, rows.X, rows.y, rows.weights, 3.0, 0.1)
+        assert output[2][i, 0] == pytest.approx(expected, rel=1e-8, abs=1e-8)
+    counts = chain.counts
+    assert np.all(counts[ACCEPTED] <= counts[PROPOSED])
+    assert counts[EVALUATED, DEATH] == 0
+    assert np.all(counts[EVALUATED] <= counts[PROPOSED])
+    assert counts[PROPOSED].sum() == 25 * 40
+    jumps = counts[PROPOSED, [BIRTH, DEATH]].sum()
+    assert (jumps > 0) == (not isinstance(terms, int))
+
+
+def test_draws_do_not_depend_on_how_a_run_is_cut():
+    target = made(TermsPrior(3, 0.5))
+    _, _, _, whole = run_collapsed(target, draws=12)
+    _, chain, prior, first = run_collapsed(target, draws=5)
+    _, _, _, second = run_collapsed(target, draws=7, chain=chain, prior=prior)
+    for one, parts in zip(whole, zip(first, second, strict=True), strict=True):
+        np.testing.assert_array_equal(one, np.concatenate(parts))
+
+
+def test_scales_move_only_where_there_are_transforms():
+    _, _, prior, _ = run_collapsed(made(1), draws=2)
+    assert np.all(prior.scales != 1.0)
+    _, _, prior, _ = run_collapsed(made(1, operators={"+": 1.0, "sin": 1.0}), draws=2)
+    assert np.all(prior.scales == 1.0)
+
+
+def test_a_start_that_does_not_exist_is_reported():
+    # Of one column without operators there is only one function.
+    only_columns = TreePrior(max_nodes=1)
+    rows = table(20, n_features=1)
+    target = problem(rows, {"+": 1.0}, terms=2, tree_prior=only_columns)
+    assert run_collapsed(target, draws=1)[0] == -1
+    chain = target.new_chain(np.random.SeedSequence(0))
+    output = empty_output(3, 2, NUMBERS + 2)
+    clock, times = np.zeros(1, np.int64), np.zeros(3, np.int64)
+    done = units.load("paper")(
+        chain, target.new_prior((0.25, 3.0)), target.data, target.new_scratch(), 2, 3, clock,
+        *output, times,
+    )  # fmt: skip
+    assert done >= 1  # the paper's likelihood allows a redundant tree
+
+
+def run_paper(target, n_trees, most, seed=0):
+    chain, prior = target.new_chain(np.random.SeedSequence(seed)), target.new_prior((0.25, 3.0))
+    output = empty_output(n_trees + 1, target.most_terms * target.max_nodes, NUMBERS + 2)
+    clock, times = np.zeros(1, np.int64), np.zeros(n_trees + 1, np.int64)
+    kept = units.load("paper")(
+        chain, prior, target.data, target.new_scratch(), n_trees, most, clock, *output, times
+    )
+    return kept, clock[0], output, times, chain
+
+
+def test_paper_keeps_every_accepted_model():
+    target = made(2)
+    rows = table(20)
+    kept, clock, output, times, chain = run_paper(target, 1200, 10_000)
+    assert clock == 1200
+    assert kept == 1 + chain.counts[ACCEPTED].sum()
+    assert times[0] == 0
+    assert np.all(np.diff(times[:kept]) > 0)
+    assert chain.counts[PROPOSED].sum() == 1200
+    assert kept > 10
+    for i in range(kept):
+        values = [naive.evaluate(tree, rows.X) for tree in trees_of(output, i)]
+        rss, _ = naive.fit(values, naive.scaled(rows.y, rows.weights), rows.weights)
+        assert output[2][i, 1] == pytest.approx(rss, rel=1e-7)
+        variance = output[2][i, 2]
+        plug_in = -0.5 * (20 * np.log(2 * np.pi * variance) + rss / variance)
+        assert output[2][i, 0] == pytest.approx(plug_in, rel=1e-7)
+
+
+def test_paper_stops_after_so_many_accepted_models():
+    kept, clock, *_ = run_paper(made(2), 1200, 6)
+    assert kept == 6
+    assert clock < 1200
+
+
+def test_units_know_what_is_compiled():
+    units.load("collapsed")
+    assert units.is_compiled("collapsed")
+    assert units.is_cached("collapsed")
+    assert callable(units.load_evaluate())

@@ -1,0 +1,161 @@
+"""Rules that the code keeps to: who imports whom, sizes, docstrings, examples that run."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import pkgutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import symbayes
+
+ROOT = Path(symbayes.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+
+# From the left to the right; a module imports only from its left, not from its own level.
+ORDER = [
+    ["kernels"],
+    ["operators", "prior", "datasets"],
+    ["expression", "skeleton", "validation"],
+    ["parser"],
+    ["formula", "problem", "trace"],
+    ["samplers.running"],
+    ["samplers.collapsed"],
+    ["samplers.paper"],
+    ["posterior", "progress"],
+    ["regressor"],
+    [""],  # the public names
+    ["demo"],
+]
+LEVEL = {name: i for i, names in enumerate(ORDER) for name in names}
+KERNELS_MAY_IMPORT = {"numpy", "numba", *sys.stdlib_module_names}
+
+
+def module_name(path):
+    """The dotted name inside the package; '' is the package itself."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def imports(path):
+    """All modules a file imports: those of the package by dotted name after a dot."""
+    package = path.relative_to(ROOT).parent.parts
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module)
+        elif isinstance(node, ast.ImportFrom):
+            base = [*package[: len(package) - node.level + 1], *(node.module or "").split(".")]
+            base = [part for part in base if part]
+            for alias in node.names:
+                inner = ROOT.joinpath(*base, alias.name)
+                is_module = inner.with_suffix(".py").exists() or inner.is_dir()
+                found.add("." + ".".join([*base, alias.name] if is_module else base))
+    return found
+
+
+def level(module):
+    while module not in LEVEL and "." in module:
+        module = module.rpartition(".")[0]
+    return LEVEL[module]
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def test_the_walk_sees_imports():
+    assert ".kernels.opcodes" in imports(ROOT / "operators.py")
+    assert ".samplers.collapsed" in imports(ROOT / "samplers" / "paper.py")
+    assert ".problem" in imports(ROOT / "samplers" / "paper.py")
+    assert "sympy" in imports(ROOT / "expression.py")
+    assert ".expression" in imports(ROOT / "formula.py")
+    assert level("kernels.moves.grow") == 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_a_module_imports_only_from_its_left(path):
+    name = module_name(path)
+    if name in ("samplers", "kernels") or name.startswith("kernels."):
+        own = level("kernels") if "kernels" in name else level("samplers.running")
+    else:
+        own = level(name)
+    for module in imports(path):
+        assert not module.startswith("symbayes"), f"{name}: import {module} relatively"
+        if module.startswith("."):
+            other = level(module[1:])
+            inside_kernels = own == other == LEVEL["kernels"]
+            assert other < own or inside_kernels, f"{name} imports {module}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "kernels").rglob("*.py")), ids=name_of)
+def test_kernels_know_nothing_above(path):
+    for module in imports(path):
+        if module.startswith("."):
+            assert module.startswith(".kernels"), module
+        else:
+            assert module.partition(".")[0] in KERNELS_MAY_IMPORT, module
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_a_file_is_one_idea(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_public_names_are_documented():
+    assert len(set(symbayes.__all__)) == len(symbayes.__all__)
+    for name in symbayes.__all__:
+        public = getattr(symbayes, name)
+        if not inspect.isclass(public):
+            continue
+        assert public.__doc__, name
+        assert not public.__doc__.startswith(f"{name}("), f"{name} has only a generated docstring"
+        for attribute, value in vars(public).items():
+            if callable(value) and not attribute.startswith("_"):
+                assert value.__doc__, f"{name}.{attribute}"
+
+
+def test_parameters_are_documented():
+    for kind in (
+        symbayes.BayesianSymbolicRegressor,
+        symbayes.TreePrior,
+        symbayes.NoisePrior,
+        symbayes.TermsPrior,
+        symbayes.CollapsedSampler,
+        symbayes.PaperSampler,
+        symbayes.Formula,
+    ):
+        for parameter in inspect.signature(kind).parameters:
+            assert parameter in kind.__doc__.partition("Parameters")[2], f"{kind}: {parameter}"
+
+
+def test_the_two_dictionaries_are_as_they_are_described():
+    assert all(name == row.name for name, row in symbayes.OPERATORS.items())
+    assert set().union(*symbayes.OPERATOR_SETS.values()) <= set(symbayes.OPERATORS)
+
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(symbayes.__path__, "symbayes.")
+    if not module.name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", ["symbayes", *MODULES])
+def test_examples_run(name):
+    results = doctest.testmod(
+        importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
+    assert results.failed == 0
+
+
+def test_there_are_examples():
+    for name in ("operators", "parser", "formula", "prior", "skeleton", "regressor", "datasets"):
+        finder = doctest.DocTestFinder()
+        found = finder.find(importlib.import_module(f"symbayes.{name}"))
+        assert any(test.examples for test in found), name

@@ -1,0 +1,218 @@
+"""From draws to probabilities and predictions, against formulas worked out by hand."""
+
+import numpy as np
+import pytest
+
+from symbayes import BayesianSymbolicRegressor, NoisePrior, TreePrior
+from symbayes.kernels.chain import NUMBERS
+from symbayes.kernels.tree import NODE
+from symbayes.operators import OPERATORS
+from symbayes.posterior import NoFiniteModel, Posterior
+from symbayes.problem import make_problem, pad, padded
+from symbayes.trace import ChainTrace, Trace
+from symbayes.validation import Table
+
+RNG = np.random.default_rng(60)
+X = RNG.uniform(0.5, 2, (40, 2))
+Y = 2 * X[:, 0] ** 2 - 3 * X[:, 1] + 1 + RNG.normal(0, 0.1, 40)
+
+
+def tree(*parts, a=1.0, b=0.0):
+    nodes = np.zeros(len(parts), NODE)
+    for node, part in zip(nodes, parts, strict=True):
+        if isinstance(part, int):
+            node["feature"] = part
+        else:
+            node["op"] = OPERATORS[part].opcode
+            if part == "lt":
+                node["a"], node["b"] = a, b
+    return nodes
+
+
+def posterior(*chains, y=Y, x=X, weights=None, holding=None, plug_in=False, noise=0.25):
+    """The posterior of draws, each a list of trees; one list of draws for each chain."""
+    weights = np.ones(len(y)) if weights is None else weights
+    table = Table(x, y, weights, np.arange(x.shape[1]))
+    even = np.full(x.shape[1], 1 / x.shape[1])
+    problem = make_problem(table, {"+": 1.0}, even, TreePrior(), NoisePrior(1.0, 1e-12), 1)
+    traces = []
+    for draws in chains:
+        numbers = np.zeros(NUMBERS + 2)
+        numbers[2] = noise
+        traces.append(
+            ChainTrace(
+                nodes=[np.concatenate([np.zeros(0, NODE), *trees]) for trees in draws],
+                n_terms=[len(trees) for trees in draws],
+                numbers=[numbers] * len(draws),
+            )
+        )
+    holding = holding or [np.ones(len(draws)) for draws in chains]
+    trace = Trace(traces, holding, np.zeros((len(chains), 3, 9)), 0.0)
+    return Posterior(problem, trace, y, weights, plug_in)
+
+
+def table_of(result):
+    return result.formulas(["x0", "x1"], np.arange(2))
+
+
+@pytest.mark.parametrize("weights", [np.ones(40), RNG.uniform(0.5, 3, 40)], ids=["even", "uneven"])
+def test_fit_is_least_squares(weights):
+    (model,) = posterior([[tree("square", 0), tree(1)]], weights=weights).models
+    design = np.column_stack([np.ones(40), X[:, 0] ** 2, X[:, 1]])
+    root = np.sqrt(weights)
+    expected = np.linalg.lstsq(design * root[:, None], Y * root)[0]
+    np.testing.assert_allclose([model.intercept, *model.coefficients], expected, rtol=1e-10)
+    mse = np.average((Y - design @ expected) ** 2, weights=weights)
+    spread = np.average((Y - np.average(Y, weights=weights)) ** 2, weights=weights)
+    assert model.mse == pytest.approx(mse / spread)
+
+
+def test_predictive_distribution_of_one_model():
+    result = posterior([[tree(0)]])
+    x, n = X[:, 0], 40
+    slope, intercept = np.polyfit(x, Y, 1)
+    rss = np.sum((Y - intercept - slope * x) ** 2)
+    noise = (1e-12 * np.var(Y) + rss) / (n - 3 + 1)
+    new = np.array([[0.0, 0.0], [1.0, 0.0], [30.0, 0.0]])
+    mean, std, left_out = result.predict(new)
+    np.testing.assert_allclose(mean, intercept + slope * new[:, 0], rtol=1e-10)
+    leverage = (new[:, 0] - x.mean()) ** 2 / np.sum((x - x.mean()) ** 2)
+    np.testing.assert_allclose(std, np.sqrt(noise * (1 + 1 / n + n / (n + 1) * leverage)))
+    np.testing.assert_allclose(left_out, 0.0, atol=1e-12)
+
+
+def test_plug_in_predictions_have_the_noise_of_the_draws_only():
+    result = posterior([[tree(0)]], plug_in=True, noise=0.25)
+    _, std, _ = result.predict(np.array([[0.0, 0.0], [30.0, 0.0]]))
+    np.testing.assert_allclose(std, 0.5 * np.std(Y), rtol=1e-12)
+
+
+def test_mixture_of_models():
+    both = posterior([[tree(0)], [tree(0)], [tree(1)], [tree(0)]])
+    assert [model.weight for model in both.models] == pytest.approx([0.75, 0.25])
+    (m0, s0, _), (m1, s1, _) = (posterior([[tree(i)]]).predict(X) for i in (0, 1))
+    mean, std, _ = both.predict(X)
+    np.testing.assert_allclose(mean, 0.75 * m0 + 0.25 * m1)
+    second = 0.75 * (s0**2 + m0**2) + 0.25 * (s1**2 + m1**2)
+    np.testing.assert_allclose(std, np.sqrt(second - mean**2))
+
+
+def test_chains_count_the_same_whatever_their_length():
+    result = posterior([[tree(0)]], [[tree(1)]] * 9)
+    assert [model.weight for model in result.models] == pytest.approx([0.5, 0.5])
+
+
+def test_holding_times_are_weights():
+    result = posterior([[tree(0)], [tree(1)], [tree("square", 0)]], holding=[np.array([0, 1, 3])])
+    assert [model.weight for model in result.models] == pytest.approx([0.75, 0.25])
+
+
+def test_equal_structures_and_equal_functions_are_one_formula():
+    draws = [
+        [tree("exp", "lt", 0, a=0.5)],
+        [tree("exp", "lt", 0, a=0.6)],  # other constants
+        [tree("lt", 0, a=3.0)],
+        [tree(0)],  # a transform that the coefficient absorbs
+        [tree("+", 0, 1)],
+        [tree("+", 1, 0)],  # another order
+        [tree("cube", 0)],
+        [tree("*", 0, "square", 0)],  # the same function
+        [tree(0), tree(1)],
+        [tree(1), tree(0)],  # terms in another order
+    ]
+    frame, formulas = table_of(posterior(draws))
+    assert frame["probability"].tolist() == pytest.approx([0.2] * 5)
+    assert sorted(formula.n_nodes for formula in formulas)[0] == 5
+    texts = " ".join(frame["formula"])
+    assert "x0**3" in texts
+    assert "x0*x0**2" not in texts
+
+
+def test_terms_may_come_in_any_order_with_other_constants():
+    first = [tree("exp", "lt", 0, a=0.5), tree(1)]
+    second = [tree(1), tree("exp", "lt", 0, a=0.6)]
+    assert len(table_of(posterior([first, second]))[0]) == 1
+
+
+def test_a_group_shows_its_simplest_member():
+    frame, _ = table_of(posterior([[tree("neg", "neg", "sqrt", 0)], [tree("sqrt", 0)]]))
+    assert len(frame) == 1
+    assert "--" not in frame["formula"][0]
+
+
+def test_rounding_errors_are_not_printed():
+    exact = 2 * X[:, 0]
+    frame, formulas = table_of(posterior([[tree(0), tree(1)]], y=exact))
+    assert frame["formula"][0] == "2*x0"
+    assert frame["n_terms"][0] == 2
+    np.testing.assert_allclose(formulas[0].predict(X), exact, rtol=1e-12)
+
+
+def test_no_terms():
+    result = posterior([[]])
+    frame, formulas = table_of(result)
+    assert float(frame["formula"][0]) == pytest.approx(Y.mean(), rel=1e-5)
+    assert frame["r2"][0] == pytest.approx(0.0, abs=1e-12)
+    mean, std, _ = result.predict(X[:3])
+    np.testing.assert_allclose(mean, Y.mean())
+    np.testing.assert_allclose(std, np.sqrt(np.sum((Y - Y.mean()) ** 2) / 38 * (1 + 1 / 40)))
+    assert formulas[0].features == []
+
+
+@pytest.mark.parametrize("n_rows", [40, 3])
+def test_redundant_terms_of_the_paper(n_rows):
+    draw = [tree(0), tree(0), tree("lt", 0, a=2.0, b=1.0), tree(1), tree("+", 0, 1)]
+    result = posterior([draw], x=X[:n_rows], y=Y[:n_rows], plug_in=True)
+    reduced = posterior([[tree(0), tree(1)]], x=X[:n_rows], y=Y[:n_rows], plug_in=True)
+    np.testing.assert_allclose(result.predict(X)[0], reduced.predict(X)[0], rtol=1e-6)
+
+
+def test_models_without_numbers_are_dropped_and_the_others_share():
+    draws = [[tree(0)], [tree("square", 1)], [tree("square", 1)], [tree(1)]]
+    result = posterior(draws, x=X * [1.0, 1e-150], y=Y * 1e200)
+    assert [len(model.trees[0]) for model in result.models] == [1]
+    assert result.models[0].weight == 1.0
+    with pytest.raises(NoFiniteModel):
+        posterior(draws[1:], x=X * [1.0, 1e-150], y=Y * 1e200)
+
+
+def test_rows_outside_the_domain():
+    draws = [[tree("log", 0)], [tree(1)], [tree(1)], [tree(1)]]
+    mean, _, left_out = posterior(draws).predict(np.array([[-1.0, 1.0], [1.0, 1.0]]))
+    np.testing.assert_allclose(left_out, [0.25, 0.0], atol=1e-12)
+    assert mean[0] == pytest.approx(posterior([[tree(1)]]).predict(np.ones((1, 2)))[0][0])
+
+
+def test_more_terms_than_a_byte_can_count():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(400, 300)), rng.normal(size=400)
+    (model,) = posterior([[tree(i) for i in range(300)]], x=x, y=y).models
+    assert len(model.trees) == 300
+
+
+def test_padding():
+    assert [padded(n) for n in (1, 8, 9)] == [8, 8, 16]
+    assert pad(np.array([1.0, 2.0]), 7.0).tolist() == [1, 2, 7, 7, 7, 7, 7, 7]
+
+
+def test_problem_is_scaled():
+    y = 1e300 * Y
+    weights = RNG.uniform(0.5, 2, 40)
+    table = Table(X, y, weights, np.array([1]))
+    problem = make_problem(table, {"+": 1.0}, np.array([1.0]), TreePrior(), NoisePrior(), terms=2)
+    data = problem.data
+    assert np.sum(data.y**2) == pytest.approx(data.n)
+    assert np.sum(data.y * data.root_weight) == pytest.approx(0, abs=1e-9)
+    assert data.n == pytest.approx(weights.sum())
+    assert problem.y_mean == pytest.approx(np.average(y / 1e300, weights=weights) * 1e300)
+    np.testing.assert_array_equal(data.x[:40], X[:, 1])
+
+
+def test_whole_way_of_one_model():
+    """With one column and one node there is one model, so that all is known."""
+    model = BayesianSymbolicRegressor(
+        tree_prior=TreePrior(max_nodes=1), n_terms=1, draws=20, tune=20, chains=2, random_state=0
+    ).fit(X[:, :1], Y)
+    assert len(model.formulas_) == 1
+    slope, intercept = np.polyfit(X[:, 0], Y, 1)
+    np.testing.assert_allclose(model.predict(X[:, :1]), intercept + slope * X[:, 0])

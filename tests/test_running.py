@@ -1,0 +1,124 @@
+"""Threads, time limits and Ctrl-C, without any sampling."""
+
+import signal
+import threading
+
+import pytest
+
+from symbayes.samplers.running import Watch, Workers, run_rounds
+
+
+class Counter:
+    """Stands for a chain: notes what it was asked to do."""
+
+    def __init__(self):
+        self.rounds = []
+
+    def advance(self, n):
+        self.rounds.append(n)
+
+    @property
+    def total(self):
+        return sum(self.rounds)
+
+
+def run(chains, total, watch=None, n_jobs=1, largest=64, **options):
+    with Workers(n_jobs) as workers:
+        return run_rounds(
+            chains, Counter.advance, total, workers, watch or Watch(None), 1.0,
+            lambda n: None, largest, **options,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("total", [0, 1, 7, 1000])
+def test_rounds_add_up_for_every_chain(total, n_jobs):
+    chains = [Counter() for _ in range(4)]
+    assert run(chains, total, n_jobs=n_jobs) == total
+    assert [chain.total for chain in chains] == [total] * 4
+    assert all(0 < n <= 64 for chain in chains for n in chain.rounds)
+
+
+def test_progress_is_told_after_each_round():
+    seen = []
+    with Workers(1) as workers:
+        run_rounds([Counter()], Counter.advance, 50, workers, Watch(None), 1.0, seen.append, 8)
+    assert seen == sorted(seen)
+    assert seen[-1] == 50
+
+
+def test_nothing_runs_when_time_is_up():
+    chains = [Counter()]
+    watch = Watch(10.0, started=-1e9)
+    assert watch.should_stop()
+    assert run(chains, 5, watch) == 0
+    assert chains[0].rounds == []
+
+
+def test_an_interrupt_ends_after_the_round():
+    watch = Watch(None)
+
+    class Interrupted(Counter):
+        def advance(self, n):
+            super().advance(n)
+            watch.interrupted = True
+
+    chain = Interrupted()
+    with Workers(1) as workers:
+        done = run_rounds([chain], Interrupted.advance, 100, workers, watch, 1.0, lambda n: None, 8)
+    assert done == chain.total == 1
+
+
+def test_finished_chains_end_the_rounds():
+    chains = [Counter(), Counter()]
+    done = run(chains, 10_000, largest=4, finished=lambda chain: chain.total >= 10)
+    assert 10 <= done < 20
+    assert [chain.total for chain in chains] == [done, done]
+
+
+def test_share_of_the_time_limit():
+    watch = Watch(100.0)
+    assert not watch.out_of_time()
+    watch.started -= 60.0
+    assert watch.out_of_time(0.5)
+    assert not watch.out_of_time(0.7)
+    assert not Watch(None, started=-1e9).out_of_time()
+
+
+def test_first_interrupt_is_noted_second_one_raises():
+    before = signal.getsignal(signal.SIGINT)
+    with Watch(None) as watch:
+        signal.raise_signal(signal.SIGINT)
+        assert watch.interrupted
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_handler_is_restored_after_an_error():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(ZeroDivisionError), Watch(None):
+        raise ZeroDivisionError
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_watch_leaves_signals_alone_in_other_threads():
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def work():
+        with Watch(None):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [before]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_workers_keep_the_order_and_pass_errors_on(n_jobs):
+    with Workers(n_jobs) as workers:
+        assert workers.map(lambda i: i * i, range(20)) == [i * i for i in range(20)]
+        with pytest.raises(ZeroDivisionError):
+            workers.map(lambda i: 1 / i, [1, 0, 2])

@@ -1,0 +1,51 @@
+"""Two draws are one formula when they differ in constants only."""
+
+import numpy as np
+import pytest
+
+from symbayes.kernels.tree import NODE
+from symbayes.operators import OPERATORS
+from symbayes.skeleton import skeleton
+
+
+def tree(*parts, a=2.0, b=3.0):
+    """Nodes from names of operators and numbers of columns, in preorder."""
+    nodes = np.zeros(len(parts), NODE)
+    for node, part in zip(nodes, parts, strict=True):
+        if isinstance(part, int):
+            node["feature"] = part
+        else:
+            node["op"] = OPERATORS[part].opcode
+            if part == "lt":
+                node["a"], node["b"] = a, b
+    return nodes
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ((0,), "x0"),
+        (("sin", 1), "sin(x1)"),
+        (("lt", 0), "x0"),
+        (("neg", "lt", "neg", 0), "x0"),
+        (("lt", "lt", "sin", "lt", "lt", 0), "sin(lt(x0))"),
+        (("neg", "lt", "sin", "neg", 0), "sin(neg(x0))"),
+        (("+", 1, 0), "+(x0,x1)"),
+        (("*", "sin", 1, "cos", 0), "*(cos(x0),sin(x1))"),
+        (("-", 1, 0), "-(x1,x0)"),
+        (("/", "lt", 1, 0), "/(lt(x1),x0)"),
+        (("lt", "+", "lt", 0, 1), "+(lt(x0),x1)"),
+    ],
+)
+def test_skeleton(parts, expected):
+    assert skeleton(tree(*parts)) == expected
+
+
+def test_constants_do_not_matter():
+    parts = ("exp", "lt", "+", 0, "lt", 1)
+    assert skeleton(tree(*parts, a=1.0, b=0.0)) == skeleton(tree(*parts, a=-7.5, b=1e9))
+
+
+def test_columns_and_structure_matter():
+    shapes = [(0,), (1,), ("sin", 0), ("sin", "lt", 0), ("-", 0, 1), ("-", 1, 0), ("+", 0, 1)]
+    assert len({skeleton(tree(*shape)) for shape in shapes}) == len(shapes)

@@ -1,0 +1,438 @@
+"""Bad input is answered before any work starts; odd input is dealt with, and never modified."""
+
+import datetime
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from symbayes import BayesianSymbolicRegressor, DataWarning, TermsPrior, TreePrior
+from symbayes.kernels import units
+from symbayes.validation import check_table
+
+RNG = np.random.default_rng(40)
+# Exact in float32 as well, so that both give the same table.
+X = RNG.integers(-2000, 2000, (30, 3)) / 1024
+Y = 3 * X[:, 0] ** 2 + 2
+
+
+def small(**options):
+    options = {"draws": 20, "tune": 40, "chains": 1, "random_state": 0} | options
+    return BayesianSymbolicRegressor(**options)
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Anything that would compile or sample fails."""
+
+    def fail(*arguments):
+        raise AssertionError("work has started")
+
+    monkeypatch.setattr(units, "load", fail)
+    monkeypatch.setattr(units, "load_evaluate", fail)
+
+
+def test_work_would_be_noticed(no_work):
+    with pytest.raises(AssertionError, match="work has started"):
+        small().fit(X, Y)
+
+
+def changed(table, row, column, value):
+    table = table.astype(type(value)) if isinstance(value, complex) else table.copy()
+    table[row, column] = value
+    return table
+
+
+def frame(**columns):
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1]} | columns)
+
+
+TEXT = ["red", "blue", "red"] * 10
+DATES = pd.date_range("2020-01-01", periods=30)
+NULLABLE = pd.array([1.5, None, None] + [2.0] * 27, dtype="Float64")
+
+BAD_X = {
+    "nan": (changed(X, [1, 2, 5], 1, np.nan), ValueError, "X contains 3 NaN values in column 'x1'"),
+    "one nan": (changed(X, 4, 0, np.nan), ValueError, "X contains 1 NaN value in column 'x0'; dr"),
+    "inf": (changed(X, [3, 4], 2, -np.inf), ValueError, "X contains 2 inf values in column 'x2'"),
+    "named nan": (frame(age=[np.nan] + [1.0] * 29), ValueError, "1 NaN value in column 'age'"),
+    "None": (changed(X.astype(object), 4, 0, None), ValueError, "1 NaN value in column 'x0'"),
+    "nullable": (frame(age=NULLABLE), ValueError, "2 NaN values in column 'age'; drop or impute"),
+    "nullable int": (
+        frame(n=pd.array([1, None, 2] * 10, dtype="Int64")), ValueError,
+        "10 NaN values in column 'n'",
+    ),
+    "nullable bool": (
+        frame(n=pd.array([True, None, False] * 10, dtype="boolean")), ValueError,
+        "10 NaN values in column 'n'",
+    ),
+    "text": (frame(colour=TEXT), ValueError, "column 'colour' of X contains text .'red'.; encode"),
+    "object text": (frame(colour=np.array(TEXT, object)), ValueError, "'colour' of X contains te"),
+    "category": (frame(colour=pd.Categorical(TEXT)), ValueError, "'colour' of X contains te"),
+    "str array": (X.astype(str), ValueError, "column 'x0' of X contains text"),
+    "mixed array": (changed(X.astype(object), 4, 1, "n/a"), ValueError, "column 'x1'.*text .'n/a'"),
+    "text in list": ([["a", 1.0], ["b", 2.0], ["c", 3.0]] * 10, ValueError, "'x0' of X contains"),
+    "dates": (frame(day=DATES), TypeError, "column 'day' of X contains dates.*days since a start"),
+    "zoned dates": (frame(day=DATES.tz_localize("UTC")), TypeError, "'day' of X contains dates"),
+    "time spans": (frame(day=DATES - DATES[0]), TypeError, "'day' of X contains dates"),
+    "date objects": (
+        frame(day=[datetime.date(2020, 1, 1)] * 30), TypeError, "column 'day' of X contains dates",
+    ),
+    "complex": (changed(X, 0, 0, 1j), ValueError, "Complex data.*X is complex; pass real and imag"),
+    "dicts": (changed(X.astype(object), 0, 2, {}), TypeError, "column 'x2' of X holds.*type dict"),
+    "1-D": (X[:, 0], ValueError, "Expected 2D array, got 1D array"),
+    "3-D": (X[:, :, None], ValueError, "dim 3"),
+    "scalar": (3.0, ValueError, "Expected 2D array, got scalar"),
+    "ragged": ([[1.0], [1.0, 2.0]] * 15, (ValueError, TypeError), "X"),
+    "no columns": (np.empty((30, 0)), ValueError, r"0 feature\(s\)"),
+    "no rows": (np.empty((0, 3)), ValueError, r"0 sample\(s\)"),
+    "lengths": (X[:20], ValueError, "inconsistent numbers of samples.*20, 30"),
+    "sparse": (scipy.sparse.csr_array(X), TypeError, "Sparse data was passed for X"),
+    "all constant": (np.ones((30, 2)), ValueError, "X has no column that varies"),
+    "same names": (
+        pd.DataFrame(X, columns=["a", "b", "a"]), ValueError,
+        "more than one column named 'a'|unique column names.*\n- 'a'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_X)
+def test_bad_X(no_work, case):
+    table, error, says = BAD_X[case]
+    with pytest.raises(error, match=says):
+        small().fit(table, Y)
+
+
+def with_value(value):
+    y = Y.astype(object if isinstance(value, str | dict) else type(value))
+    y[3] = value
+    return y
+
+
+BAD_Y = {
+    "nan": (with_value(np.nan), ValueError, "y contains 1 NaN value .the first is in row 3.; drop"),
+    "inf": (with_value(-np.inf), ValueError, "y contains 1 inf value .the first is in row 3"),
+    "nan and inf": (
+        np.concatenate([Y[:28], [np.inf, np.nan]]), ValueError,
+        "y contains 1 NaN value and 1 inf value .the first is in row 28",
+    ),
+    "nullable": (pd.Series(NULLABLE), ValueError, "y contains 2 NaN values .the first is in row 1"),
+    "constant": (np.full(30, 2.5), ValueError, "y is constant .every value is 2.5.*right column"),
+    "large constant": (np.full(30, 1e308), ValueError, "y is constant"),
+    "tiny": (X[:, 0] * 1e-310, ValueError, "y varies by only .*multiply it by a factor"),
+    "text": (TEXT, ValueError, "y contains text .'red'.; encode"),
+    "text object": (with_value("n/a"), ValueError, "y contains text .'n/a'"),
+    "category": (pd.Series(pd.Categorical(TEXT)), ValueError, "y contains text"),
+    "dates": (DATES, TypeError, "y contains dates"),
+    "complex": (with_value(1j), ValueError, "y is complex"),
+    "dicts": (with_value({}), TypeError, "y holds an object of type dict"),
+    "2-D": (np.column_stack([Y, Y]), ValueError, "y should be a 1d array"),
+    "length": (Y[:20], ValueError, "inconsistent numbers of samples.*30, 20"),
+    "None": (None, ValueError, "requires y to be passed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_Y)
+def test_bad_y(no_work, case):
+    y, error, says = BAD_Y[case]
+    with pytest.raises(error, match=says):
+        small().fit(X, y)
+
+
+def test_named_column_of_y(no_work):
+    with pytest.raises(ValueError, match="column 'price' of y contains text"):
+        small().fit(X, pd.DataFrame({"price": TEXT}))
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_too_few_rows(no_work, n_rows):
+    with pytest.raises(ValueError, match=f"{n_rows} row.*minimum of 3 is required; add data"):
+        small().fit(X[:n_rows], Y[:n_rows])
+
+
+def test_one_row_repeated(no_work):
+    with pytest.raises(ValueError, match="y is constant"):
+        small().fit(np.repeat(X[:1], 1000, axis=0), np.repeat(Y[:1], 1000))
+
+
+def weights_with(value):
+    weights = np.ones(30)
+    weights[[4, 7]] = value
+    return weights
+
+
+BAD_WEIGHTS = {
+    "negative": (weights_with(-1), ValueError, "2 negative values .the first is row 4"),
+    "zero": (np.zeros(30), ValueError, "sample_weight sums to zero"),
+    "nan": (weights_with(np.nan), ValueError, "sample_weight contains 2 NaN values"),
+    "inf": (weights_with(np.inf), ValueError, "sample_weight contains 2 inf values"),
+    "overflow": (np.full(30, 1e308), ValueError, "sample_weight sums to infinity"),
+    "small": (np.full(30, 1 / 30), ValueError, "sums to 1; weights count rows.*multiply"),
+    "length": (np.ones(29), ValueError, r"sample_weight.shape == .29,., expected .30,."),
+    "2-D": (np.ones((30, 1)), ValueError, "sample_weight has 2 dimensions"),
+    "few rows": (np.r_[5, 5, np.zeros(28)], ValueError, "2 rows of positive weight"),
+    "text": (TEXT, ValueError, "sample_weight contains text"),
+    "str": ("balanced", (TypeError, ValueError), "sample_weight"),
+    "dict": ({1: 2}, TypeError, "sample_weight must be an array with one number a row, not dict"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+def test_bad_weights(no_work, case):
+    weights, error, says = BAD_WEIGHTS[case]
+    with np.errstate(over="ignore"), pytest.raises(error, match=says):
+        small().fit(X, Y, sample_weight=weights)
+
+
+BAD_PARAMETERS = [
+    ({"operators": ["+", "sinus"]}, ValueError, "'sinus' is not an operator"),
+    ({"operators": []}, ValueError, "operators is empty"),
+    ({"operators": 3}, TypeError, "operators must be"),
+    (
+        {"operators": ["+"], "tree_prior": TreePrior(max_nodes=2)}, ValueError,
+        "no tree can be built.*at least 3 nodes and tree_prior.max_nodes is 2; raise max_nodes",
+    ),
+    ({"tree_prior": {"alpha": 0.5}}, TypeError, "tree_prior must be a TreePrior.*not dict"),
+    ({"noise_prior": 0.1}, TypeError, "noise_prior must be a NoisePrior.*not float"),
+    ({"n_terms": 0}, ValueError, "n_terms is 0"),
+    ({"n_terms": 2.0}, TypeError, "n_terms must be"),
+    ({"n_terms": "two"}, ValueError, "n_terms='two'"),
+    ({"n_terms": True}, TypeError, "n_terms must be"),
+    ({"n_terms": 30}, ValueError, "n_terms is 30 and there are 30 rows.*at most 29"),
+    ({"n_terms": TermsPrior(), "sampler": "paper"}, ValueError, "set n_terms to an integer"),
+    ({"sampler": "gibbs"}, ValueError, "sampler='gibbs'; it must be one of 'collapsed', 'paper'"),
+    ({"sampler": None}, TypeError, "sampler must be 'collapsed'.*not NoneType"),
+    ({"draws": 0}, ValueError, "draws is 0; it must be at least 1"),
+    ({"draws": 10.0}, TypeError, "draws must be an integer, not float"),
+    ({"draws": True}, TypeError, "draws must be an integer, not bool"),
+    ({"tune": -1}, ValueError, "tune is -1; it must be at least 0"),
+    ({"tune": "10"}, TypeError, "tune must be an integer, not str"),
+    ({"chains": 0}, ValueError, "chains is 0; it must be at least 1"),
+    ({"chains": None}, TypeError, "chains must be an integer, not NoneType"),
+    ({"timeout": 0}, ValueError, "timeout is 0; it must be above 0 seconds, or None"),
+    ({"timeout": -2.5}, ValueError, "timeout is -2.5"),
+    ({"timeout": np.nan}, ValueError, "timeout is nan"),
+    ({"timeout": "1 min"}, TypeError, "timeout must be a number of seconds or None, not str"),
+    ({"timeout": True}, TypeError, "timeout must be a number of seconds"),
+    ({"n_jobs": 0}, ValueError, "n_jobs is 0; use 1 for one core or -1 for all"),
+    ({"n_jobs": 1.5}, TypeError, "n_jobs must be an integer or None, not float"),
+    ({"n_jobs": "all"}, TypeError, "n_jobs must be an integer or None, not str"),
+    ({"random_state": "seed"}, ValueError, "random_state is 'seed'; it must be an integer"),
+    ({"random_state": -1}, ValueError, "random_state is -1; it must be an integer from 0"),
+    ({"progress": "yes"}, TypeError, "progress must be True or False, not 'yes'"),
+    ({"feature_weights": {"age": 1}}, ValueError, "no column 'age'; the columns are 'x0', 'x1'"),
+    ({"feature_weights": {3: 1}}, ValueError, "no column 3; X has 3 columns"),
+    ({"feature_weights": {-1: 1}}, ValueError, "no column -1"),
+    ({"feature_weights": {True: 1}}, TypeError, "a column is a name or a position"),
+    ({"feature_weights": [1, 2]}, ValueError, "has 2 entries and X has 3 columns"),
+    ({"feature_weights": [1, -2, 1]}, ValueError, "weight of 'x1' is -2"),
+    ({"feature_weights": [1, np.nan, 1]}, ValueError, "weight of 'x1' is nan"),
+    ({"feature_weights": [0, 0, 0]}, ValueError, "feature_weights must have a positive.*sum"),
+    ({"feature_weights": [1, "2", 1]}, TypeError, "weight of 'x1' must be a number, not str"),
+    ({"feature_weights": {"x0": True}}, TypeError, "weight of 'x0' must be a number, not bool"),
+    ({"feature_weights": "x0"}, TypeError, "feature_weights must be a sequence"),
+    ({"feature_weights": {0.5, 1.0, 2.0}}, TypeError, "feature_weights must be a sequence.*set"),
+    ({"feature_weights": 1.0}, TypeError, "feature_weights must be a sequence"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "says"),
+    BAD_PARAMETERS,
+    ids=lambda value: re.sub(r"\W+", "-", str(value)) if isinstance(value, dict) else "",
+)
+def test_bad_parameters(no_work, parameters, error, says):
+    with pytest.raises(error, match=says):
+        small(**parameters).fit(X, Y)
+
+
+def test_all_weight_on_a_constant_column(no_work):
+    table = np.column_stack([X[:, 0], np.ones(30)])
+    with (
+        pytest.warns(DataWarning, match="constant: 'x1'"),
+        pytest.raises(ValueError, match="over the columns that vary"),
+    ):
+        small(feature_weights=[0, 1]).fit(table, Y)
+
+
+def test_new_rows_are_checked():
+    model = small().fit(frame(), Y)
+    with pytest.raises(ValueError, match="1 NaN value in column 'b'"):
+        model.predict(frame(b=[np.nan] + [0.0] * 29))
+    with pytest.raises(ValueError, match="column 'a' of X contains text"):
+        model.predict(frame(a=TEXT))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame().rename(columns={"a": "z"}))
+    with (
+        pytest.warns(UserWarning, match="feature names"),
+        pytest.raises(ValueError, match="3 feat"),
+    ):
+        model.predict(X)
+
+
+def test_constant_and_duplicate_columns_are_named_and_left_out():
+    table = pd.DataFrame({"one": 1.0, "a": X[:, 0], "again": X[:, 0], "b": X[:, 1]})
+    with pytest.warns(DataWarning) as caught:
+        model = small(draws=50).fit(table, Y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    message = str(caught[0].message)
+    assert "constant: 'one'" in message
+    assert "duplicate: 'again' (the same as 'a')" in message
+    used = {name for formula in model.formula_objects_ for name in formula.features}
+    assert "a" in used
+    assert used <= {"a", "b"}
+    np.testing.assert_allclose(model.predict(table), Y, rtol=1e-6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_table_belongs_to_the_library(order):
+    table, y, weights = np.array(X, order=order), Y.copy(), np.ones(30)
+    own = check_table(small(), table, y, weights)
+    assert not np.shares_memory(own.X, table)
+    assert not np.shares_memory(own.y, y)
+    assert not np.shares_memory(own.weights, weights)
+
+
+def test_many_constant_columns_make_a_short_message():
+    table = np.column_stack([X[:, 0], np.zeros((30, 20))])
+    with pytest.warns(DataWarning, match="'x5' and 15 more$"):
+        check_table(small(), table, Y, None)
+
+
+def test_a_column_that_varies_in_rows_without_weight_is_constant():
+    table = X.copy()
+    table[:, 2] = 0.0
+    table[0, 2] = 1.0
+    weights = np.ones(30)
+    weights[0] = 0.0
+    with pytest.warns(DataWarning, match="constant: 'x2'"):
+        used = check_table(small(), table, Y, weights)
+    assert used.used.tolist() == [0, 1]
+    assert len(used.y) == 29
+
+
+EXTREME = {
+    "columns of 1e-300": (X * 1e-300, Y),
+    "columns of 1e300": (X * 1e300, Y),
+    "y of 1e-300": (X, Y * 1e-300),
+    "y of 1e300": (X, Y * 1e299),
+    "30 orders of magnitude": (X, 10 ** (15 * X[:, 0] / 2)),
+    "x over 600 orders": (10.0 ** (150 * X), Y),
+    "nearly constant": (X, 1 + 1e-15 * np.round(Y)),
+    "far from 0": (X + 1e8, Y + 1e12),
+    "one row a thousand times": (
+        np.concatenate([X, np.repeat(X[:1], 1000, axis=0)]),
+        np.concatenate([Y, np.repeat(Y[:1], 1000)]),
+    ),
+    "three rows": (X[:3], Y[:3]),
+    "outlier": (np.vstack([X, [[1e30, 1, 1]]]), np.append(Y, -1e20)),
+}
+
+
+@pytest.mark.parametrize("parameters", [{}, {"sampler": "paper"}], ids=["collapsed", "paper"])
+@pytest.mark.parametrize("case", EXTREME)
+def test_extreme_data(case, parameters):
+    table, y = EXTREME[case]
+    model = small(operators="all", **parameters).fit(table, y)
+    mean, std = model.predict(table, return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std >= 0).all()
+    formulas = model.formulas_
+    assert formulas["probability"].sum() == pytest.approx(1.0)
+    assert np.isfinite(formulas[["rmse", "r2"]]).all(axis=None)
+    assert np.isfinite(model.best_formula_.predict(table)).all()
+
+
+@pytest.mark.parametrize(("unit", "factor"), [(1e-300, 1e299), (1e300, 1e-300)])
+def test_coefficients_that_are_no_numbers(unit, factor):
+    with pytest.raises(ValueError, match=r"coefficients .* too large or too small.*rescale"):
+        small(operators=["+"], n_terms=1).fit(X * unit, Y * factor)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-30, 1e30, 1e299])
+def test_units_of_y_do_not_matter(factor):
+    plain, scaled = small().fit(X, Y), small().fit(X, Y * factor)
+    (mean, std), (scaled_mean, scaled_std) = (
+        model.predict(X, return_std=True) for model in (plain, scaled)
+    )
+    np.testing.assert_allclose(scaled_mean / factor, mean, rtol=1e-9)
+    np.testing.assert_allclose(scaled_std / factor, std, rtol=1e-6)
+    assert scaled.formulas_["r2"][0] == pytest.approx(plain.formulas_["r2"][0], abs=1e-9)
+
+
+def memory_mapped(folder, name, values):
+    np.save(folder / f"{name}.npy", values)
+    return np.load(folder / f"{name}.npy", mmap_mode="r")
+
+
+def read_only(values):
+    values = values.copy()
+    values.setflags(write=False)
+    return values
+
+
+FORMS = {
+    "float32": lambda values, folder, name: values.astype(np.float32),
+    "F-ordered": lambda values, folder, name: np.asfortranarray(values),
+    "read-only": lambda values, folder, name: read_only(values),
+    "strided": lambda values, folder, name: np.repeat(values, 2, axis=0)[::2],
+    "reversed": lambda values, folder, name: values[::-1].copy()[::-1],
+    "memory-mapped": lambda values, folder, name: memory_mapped(folder, name, values),
+    "list": lambda values, folder, name: values.tolist(),
+    "object": lambda values, folder, name: values.astype(object),
+    "big-endian": lambda values, folder, name: values.astype(">f8"),
+    "frame": lambda values, folder, name: (
+        pd.DataFrame(values) if values.ndim == 2 else pd.Series(values)
+    ),
+    "nullable frame": lambda values, folder, name: (
+        pd.DataFrame(values).astype("Float64")
+        if values.ndim == 2
+        else pd.Series(values, dtype="Float64")
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def reference():
+    y = Y.astype(np.float32).astype(float)
+    model = small().fit(X, y)
+    return y, model.formulas_, model.predict(X)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_table_gives_the_same(form, reference, tmp_path):
+    y, formulas, predictions = reference
+    table = FORMS[form](X, tmp_path, "X")
+    response = FORMS[form](y, tmp_path, "y")
+    model = small().fit(table, response)
+    pd.testing.assert_frame_equal(model.formulas_, formulas, check_exact=True)
+    np.testing.assert_array_equal(model.predict(table), predictions)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, bool])
+def test_whole_numbers_and_truth_values(dtype):
+    whole = RNG.integers(0, 2 if dtype is bool else 100, (30, 3)).astype(dtype)
+    y = whole[:, 0] if dtype is bool else whole[:, 0] + whole[:, 1].astype(np.int64)
+    first = small().fit(whole, y)
+    second = small().fit(whole.astype(float), y.astype(float))
+    pd.testing.assert_frame_equal(first.formulas_, second.formulas_, check_exact=True)
+    np.testing.assert_array_equal(first.predict(whole), second.predict(whole.astype(float)))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_input_is_not_modified_nor_kept(order):
+    table, y, weights = np.array(X, order=order), Y.copy(), np.ones(30)
+    weights[3] = 0.0
+    kept = weights.copy()
+    model = small().fit(table, y, sample_weight=weights)
+    before = model.predict(table)
+    np.testing.assert_array_equal(table, X)
+    np.testing.assert_array_equal(y, Y)
+    np.testing.assert_array_equal(weights, kept)
+    new_rows = table.copy(order=order)
+    table[:], y[:], weights[:] = 0.0, 0.0, 0.0
+    np.testing.assert_array_equal(model.predict(new_rows), before)
+    np.testing.assert_array_equal(new_rows, X)
