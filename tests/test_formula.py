@@ -76,7 +76,7 @@ def test_text_latex_sympy():
     assert formula.text(digits=3) == "1.23*sin(x0)/x1"
     assert formula.latex(digits=3) == r"\frac{1.23 \sin\left(x_{0}\right)}{x_{1}}"
     assert formula._repr_latex_() == f"${formula.latex()}$"
-    symbols = [sympy.Symbol(name, real=True) for name in formula.feature_names]
+    symbols = [sympy.Symbol(name) for name in formula.feature_names]
     assert formula.sympy().free_symbols == set(symbols)
     function = sympy.lambdify(symbols, formula.sympy(), "numpy")
     np.testing.assert_allclose(function(*X.T), formula.predict(X), rtol=1e-14)

@@ -57,7 +57,7 @@ def table_of(result):
 
 @pytest.mark.parametrize("weights", [np.ones(40), RNG.uniform(0.5, 3, 40)], ids=["even", "uneven"])
 def test_fit_is_least_squares(weights):
-    (model,) = posterior([[tree("square", 0), tree(1)]], weights=weights).models
+    ((_, model),) = posterior([[tree("square", 0), tree(1)]], weights=weights).models
     design = np.column_stack([np.ones(40), X[:, 0] ** 2, X[:, 1]])
     root = np.sqrt(weights)
     expected = np.linalg.lstsq(design * root[:, None], Y * root)[0]
@@ -89,7 +89,7 @@ def test_plug_in_predictions_have_the_noise_of_the_draws_only():
 
 def test_mixture_of_models():
     both = posterior([[tree(0)], [tree(0)], [tree(1)], [tree(0)]])
-    assert [model.weight for model in both.models] == pytest.approx([0.75, 0.25])
+    assert [weight for weight, _ in both.models] == pytest.approx([0.75, 0.25])
     (m0, s0, _), (m1, s1, _) = (posterior([[tree(i)]]).predict(X) for i in (0, 1))
     mean, std, _ = both.predict(X)
     np.testing.assert_allclose(mean, 0.75 * m0 + 0.25 * m1)
@@ -99,12 +99,12 @@ def test_mixture_of_models():
 
 def test_chains_count_the_same_whatever_their_length():
     result = posterior([[tree(0)]], [[tree(1)]] * 9)
-    assert [model.weight for model in result.models] == pytest.approx([0.5, 0.5])
+    assert [weight for weight, _ in result.models] == pytest.approx([0.5, 0.5])
 
 
 def test_holding_times_are_weights():
     result = posterior([[tree(0)], [tree(1)], [tree("square", 0)]], holding=[np.array([0, 1, 3])])
-    assert [model.weight for model in result.models] == pytest.approx([0.75, 0.25])
+    assert [weight for weight, _ in result.models] == pytest.approx([0.75, 0.25])
 
 
 def test_equal_structures_and_equal_functions_are_one_formula():
@@ -170,8 +170,8 @@ def test_redundant_terms_of_the_paper(n_rows):
 def test_models_without_numbers_are_dropped_and_the_others_share():
     draws = [[tree(0)], [tree("square", 1)], [tree("square", 1)], [tree(1)]]
     result = posterior(draws, x=X * [1.0, 1e-150], y=Y * 1e200)
-    assert [len(model.trees[0]) for model in result.models] == [1]
-    assert result.models[0].weight == 1.0
+    assert [len(model.state.trees[0]) for _, model in result.models] == [1]
+    assert result.models[0][0] == 1.0
     with pytest.raises(NoFiniteModel):
         posterior(draws[1:], x=X * [1.0, 1e-150], y=Y * 1e200)
 
@@ -186,8 +186,8 @@ def test_rows_outside_the_domain():
 def test_more_terms_than_a_byte_can_count():
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(400, 300)), rng.normal(size=400)
-    (model,) = posterior([[tree(i) for i in range(300)]], x=x, y=y).models
-    assert len(model.trees) == 300
+    ((_, model),) = posterior([[tree(i) for i in range(300)]], x=x, y=y).models
+    assert len(model.state.trees) == 300
 
 
 def test_padding():
@@ -216,3 +216,14 @@ def test_whole_way_of_one_model():
     assert len(model.formulas_) == 1
     slope, intercept = np.polyfit(X[:, 0], Y, 1)
     np.testing.assert_allclose(model.predict(X[:, :1]), intercept + slope * X[:, 0])
+
+
+def test_large_tables_are_fitted_on_a_thinned_sample(monkeypatch):
+    """With many rows only some states are fitted; each still counts by its weight."""
+    states = [[tree("square", 0)], [tree(1)], [tree("square", 0), tree(1)]]
+    monkeypatch.setattr("symbayes.posterior._FEWEST_FITS", 2)
+    monkeypatch.setattr("symbayes.posterior._MOST_WORK", 0)
+    result = posterior([states[0]] * 6 + [states[1]] * 3 + [states[2]])
+    assert [weight for weight, _ in result.models] == pytest.approx([0.5, 0.5])
+    table, _ = result.formulas(["a", "b"], np.arange(2))
+    assert table["probability"].tolist() == pytest.approx([0.6, 0.3])

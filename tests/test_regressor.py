@@ -146,7 +146,7 @@ def test_every_draw_counts_the_same(noisy):
 
 def test_sympy_and_latex_of_the_best_formula(noisy):
     formula = noisy.best_formula_
-    symbols = [sympy.Symbol(name, real=True) for name in ("x0", "x1")]
+    symbols = [sympy.Symbol(name) for name in ("x0", "x1")]
     values = sympy.lambdify(symbols, formula.sympy(), "numpy")(*X.T)
     np.testing.assert_allclose(values * np.ones(60), formula.predict(X), rtol=1e-9)
     assert "x_{0}" in formula.latex()
@@ -203,7 +203,7 @@ def test_most_terms():
 
 def test_only_the_operators_asked_for():
     model = small(operators=["+", "*"], tree_prior=TreePrior(max_nodes=7)).fit(X, NOISY)
-    trees = [tree for fit in model._posterior.models for tree in fit.trees]
+    trees = [tree for _, fit in model._posterior.models for tree in fit.state.trees]
     allowed = {0, *(OPERATORS[name].opcode for name in ("+", "*"))}
     assert {int(op) for tree in trees for op in tree["op"]} <= allowed
     assert max(len(tree) for tree in trees) <= 7

@@ -9,7 +9,6 @@ from functools import cache
 from time import perf_counter_ns
 
 import numpy as np
-
 from numba import int64, njit, types, void
 
 from benchmarks.report import Section, Table, at_least
@@ -91,9 +90,10 @@ def measure(quick: bool) -> Section:
         targets,
         [
             "Time of a call of the compiled evaluation of the tree `op(x)` or `x op y`, divided by "
-            "the rows, called by address from a compiled loop as the sampler does. NumPy: the ufunc "
-            "called from Python with `out=` an array made before (the call itself is about a tenth "
-            "of the time of the cheapest); for lt two ufuncs (times, plus), for cube two products.",
+            "the rows, called by address from a compiled loop as the sampler does. NumPy: the "
+            "ufunc called from Python with `out=` an array made before (the call itself is about a "
+            "tenth of the time of the cheapest); for lt two ufuncs (times, plus), for cube two "
+            "products.",
             f"A chain is the operator {_CHAIN} times, `sin(sin(...))` or `x + (x + (...))`, the "
             f"time divided by {_CHAIN} as well: what a node costs inside a tree. Left out where "
             "the values would overflow or leave the domain. The targets are about single "

@@ -188,7 +188,7 @@ def to_sympy(expression: Expression, names: Sequence[str]) -> Any:
 
     def convert(node):
         if node[0] == FEATURE:
-            return sympy.Symbol(names[node[1]], real=True)
+            return sympy.Symbol(names[node[1]])
         if node[0] == CONSTANT:
             value = node[1]
             whole = value.is_integer() and abs(value) < 1e15

@@ -10,6 +10,7 @@ import pandas as pd
 
 from . import expression as ex
 from .formula import Formula
+from .kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE
 from .kernels.evaluate import BLOCK, stack_slots
 from .kernels.units import load_evaluate
 from .problem import Problem
@@ -20,20 +21,38 @@ from .trace import Trace, split_terms
 _SAME_FIT = 1.0e-7
 # An intercept or a term below this part of the spread of y is a rounding error.
 _ROUNDING = 1.0e-12
+# Rows on which fitted values are compared.
+_PROBE_ROWS = 500
+# Rows times models to fit after a run, and the fewest models whatever the number of rows.
+_MOST_WORK, _FEWEST_FITS = 100_000_000, 200
 
 
-@dataclass(frozen=True)
-class Model:
-    """One state of the chain with its least-squares fit.
-
-    "Scaled" is y less its mean, in units of its spread: squares of it are safe whatever y is.
-    """
+@dataclass(frozen=True, eq=False)
+class State:
+    """One state of the chains, as often as they were in it."""
 
     trees: tuple[np.ndarray, ...]
     """Nodes of each term."""
     weight: float
     """Posterior probability of this very state among the draws."""
     log_likelihood: float
+    noise_variance: float
+    """Mean of the scaled noise variance drawn with it, by the paper's sampler."""
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of all trees together."""
+        return sum(len(tree) for tree in self.trees)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """One state of the chain with its least-squares fit.
+
+    "Scaled" is y less its mean, in units of its spread: squares of it are safe whatever y is.
+    """
+
+    state: State
     intercept: float
     """In units of y."""
     coefficients: np.ndarray
@@ -46,19 +65,14 @@ class Model:
     """Scaled coefficients of the terms centred and scaled to length one."""
     inverse_root: np.ndarray
     """R^-1 of the QR factorisation of those terms: (G'G)^-1 = R^-1 R^-T."""
-    fitted: np.ndarray
-    """Scaled fitted values."""
+    probe: np.ndarray
+    """Scaled fitted values on some of the rows."""
     mse: float
     """Scaled mean square of the residuals."""
     noise_variance: float
     """Posterior mean of the scaled noise variance."""
     coefficient_spread: float
     """Factor g / (1 + g) on the variance of the coefficients; 0 where they are plugged in."""
-
-    @property
-    def n_nodes(self) -> int:
-        """Nodes of all trees together."""
-        return sum(len(tree) for tree in self.trees)
 
 
 class NoFiniteModel(RuntimeError):
@@ -76,9 +90,16 @@ class Posterior:
         self._row_weights = weights
         self._plug_in = plug_in
         self._training = problem.data.x.reshape(-1, len(problem.data.y))
-        self.models = self._fit(trace)
+        # Fits cost time with the number of rows; for large tables only so many are made.
+        most = max(_FEWEST_FITS, _MOST_WORK // len(y))
+        states = self._collect(trace)
+        with np.errstate(all="ignore"):
+            self.models = self._fit_all(_thin(states, most))
+            self._groups = self._group(states, most)
+        if not self.models or not self._groups:
+            raise NoFiniteModel
 
-    def _fit(self, trace: Trace) -> list[Model]:
+    def _collect(self, trace: Trace) -> list[State]:
         """Return the distinct states, most probable first."""
         total: dict[tuple[int, bytes], list] = {}
         for chain, weights in zip(trace.chains, trace.weights, strict=True):
@@ -87,30 +108,61 @@ class Posterior:
                 key = (chain.n_terms[i], chain.nodes[i].tobytes())
                 entry = total.setdefault(key, [chain, i, 0.0, 0.0])
                 entry[2] += share[i]
-                entry[3] += share[i] * chain.numbers[i][2]
-        entries = sorted(total.values(), key=lambda entry: -entry[2])
-        with np.errstate(all="ignore"):
-            fits = [self._fit_one(*entry) for entry in entries]
-        models = [model for model in fits if model is not None]
-        if not models:
-            raise NoFiniteModel
-        if len(models) == len(fits):
-            return models
-        kept = sum(model.weight for model in models)
-        return [replace(model, weight=model.weight / kept) for model in models]
+                entry[3] += share[i] * chain.numbers[i][NOISE_VARIANCE]
+        states = [
+            State(
+                trees=tuple(split_terms(chain.nodes[i], chain.n_terms[i])),
+                weight=weight,
+                log_likelihood=float(chain.numbers[i][LOG_LIKELIHOOD]),
+                noise_variance=weighted_noise / weight,
+            )
+            for chain, i, weight, weighted_noise in total.values()
+        ]
+        return sorted(states, key=lambda state: -state.weight)
 
-    def _fit_one(self, chain, i, weight, weighted_noise) -> Model | None:
+    def _fit_all(self, states: list[State]) -> list[tuple[float, Model]]:
+        """Return the fits of the states with their weights, which sum to 1."""
+        fits = [(state.weight, self._fit(state)) for state in states]
+        kept = [(weight, model) for weight, model in fits if model is not None]
+        total = sum(weight for weight, _ in kept)
+        return [(weight / total, model) for weight, model in kept]
+
+    def _group(self, states: list[State], most: int) -> list[tuple[float, Model]]:
+        """Return the distinct formulas with their probabilities, most probable first.
+
+        Draws that are the same formula are one: the same structure up to constants, or the same
+        fitted function. It is shown by its simplest member, with the best constants seen.
+        """
+        by_skeleton: dict[tuple, list[State]] = {}
+        for state in states:
+            key = tuple(sorted(skeleton(tree) for tree in state.trees))
+            by_skeleton.setdefault(key, []).append(state)
+        ranked = sorted(by_skeleton.values(), key=lambda group: -sum(s.weight for s in group))
+        shown, lost = [], 0.0
+        for group in ranked[:most]:
+            fewest = min(state.n_nodes for state in group)
+            best = max(
+                (state for state in group if state.n_nodes == fewest),
+                key=lambda state: state.log_likelihood,
+            )
+            model, weight = self._fit(best), sum(state.weight for state in group)
+            if model is None:
+                lost += weight
+            else:
+                shown.append((weight, model))
+        return _merge_equal_fits([(weight / (1.0 - lost), model) for weight, model in shown])
+
+    def _fit(self, state: State) -> Model | None:
         """Return a state with its fit; None if a coefficient is too large or small for a number."""
         problem, y = self._problem, self._scaled_y
-        trees = tuple(split_terms(chain.nodes[i], chain.n_terms[i]))
-        columns = self.evaluate(trees, self._training)[:, : len(y)]
+        columns = self.evaluate(state.trees, self._training)[:, : len(y)]
         n = problem.data.n
         root = np.sqrt(self._row_weights)
         design, centre, length = _standardise(columns, self._row_weights)
         weighted = design * root[:, None]
         q, r = np.linalg.qr(weighted)
         diagonal = np.abs(np.diag(r))
-        if len(trees) > len(y) or not (np.isfinite(r).all() and (diagonal > 1e-13).all()):
+        if len(state.trees) > len(y) or not (np.isfinite(r).all() and (diagonal > 1e-13).all()):
             # A redundant term, which the paper's likelihood allows: the shortest solution.
             beta = np.linalg.lstsq(weighted, y * root, rcond=1e-10)[0]
             inverse_root = np.linalg.pinv(r, rcond=1e-10)
@@ -121,7 +173,7 @@ class Posterior:
         rss = float(np.sum(self._row_weights * (y - fitted) ** 2))
         nu, lam = problem.data.noise_prior
         if self._plug_in:
-            noise, spread = weighted_noise / weight, 0.0
+            noise, spread = state.noise_variance, 0.0
         else:
             # The mean of the inverse gamma, finite for all but the smallest tables.
             noise = (nu * lam + rss) / max(n - 3.0 + nu, 1.0)
@@ -135,16 +187,14 @@ class Posterior:
         if not np.isfinite([intercept, *coefficients, *fitted]).all() or vanished[shown != 0].any():
             return None
         return Model(
-            trees=trees,
-            weight=weight,
-            log_likelihood=float(chain.numbers[i][0]),
+            state=state,
             intercept=intercept,
             coefficients=coefficients,
             centre=centre,
             length=length,
             beta=beta,
             inverse_root=inverse_root,
-            fitted=fitted,
+            probe=fitted[:: max(1, len(y) // _PROBE_ROWS)].copy(),
             mse=rss / n,
             noise_variance=float(noise),
             coefficient_spread=spread,
@@ -171,30 +221,22 @@ class Posterior:
         """Return the table of formulas, most probable first, and the formulas themselves.
 
         `used` gives the position among all columns, named `names`, of the columns of the problem.
-
-        Draws that are the same formula are one row: the same structure up to constants, or the
-        same fitted function. A row shows its simplest member, with the best constants seen.
         """
-        groups = _merge_equal_fits(_group_by_skeleton(self.models))
         rows, formulas = [], []
-        for group in sorted(groups, key=lambda group: -sum(m.weight for m in group)):
-            fewest = min(model.n_nodes for model in group)
-            shown = max(
-                (model for model in group if model.n_nodes == fewest),
-                key=lambda model: model.log_likelihood,
-            )
+        for probability, shown in self._groups:
+            order = np.argsort(-np.abs(shown.beta), kind="stable")  # largest contribution first
             expression = ex.linear_combination(
                 shown.intercept,
-                shown.coefficients.tolist(),
-                [ex.from_nodes(tree, used.tolist()) for tree in shown.trees],
+                shown.coefficients[order].tolist(),
+                [ex.from_nodes(shown.state.trees[k], used.tolist()) for k in order],
             )
             formula = Formula._from_expression(expression, names)
             formulas.append(formula)
             rows.append(
                 {
-                    "probability": min(1.0, sum(model.weight for model in group)),
+                    "probability": min(1.0, probability),
                     "formula": str(formula),
-                    "n_terms": len(shown.trees),
+                    "n_terms": len(shown.state.trees),
                     "n_nodes": formula.n_nodes,
                     "rmse": np.sqrt(shown.mse) * self._problem.y_scale,
                     "r2": 1.0 - shown.mse,
@@ -214,8 +256,8 @@ class Posterior:
         # The intercept has a flat prior, so that nothing shrinks its variance.
         intercept_variance = 0.0 if self._plug_in else 1.0 / self._problem.data.n
         with np.errstate(all="ignore"):
-            for model in self.models:
-                values = self.evaluate(model.trees, columns)
+            for weight, model in self.models:
+                values = self.evaluate(model.state.trees, columns)
                 design = (values - model.centre[:, None]) / model.length[:, None]
                 mean = model.beta @ design
                 leverage = np.sum((model.inverse_root.T @ design) ** 2, axis=0)
@@ -224,11 +266,11 @@ class Posterior:
                 )
                 good = np.isfinite(mean) & np.isfinite(variance)
                 # Running mean and squares around it (Welford): no cancellation.
-                total += model.weight * good
+                total += weight * good
                 step = np.where(good, mean - first, 0.0)
-                first += step * (model.weight / np.where(good, total, 1.0))
-                between += model.weight * np.where(good, step * (mean - first), 0.0)
-                within += model.weight * np.where(good, variance, 0.0)
+                first += step * (weight / np.where(good, total, 1.0))
+                between += weight * np.where(good, step * (mean - first), 0.0)
+                within += weight * np.where(good, variance, 0.0)
             std = np.sqrt((within + between) / total)
             y_mean, y_scale = self._problem.y_mean, self._problem.y_scale
             mean = np.where(total > 0, y_mean + y_scale * first, np.nan)
@@ -250,31 +292,34 @@ def _standardise(
     return (design / length[:, None]).T, centre * unit, length * unit
 
 
-def _group_by_skeleton(models: list[Model]) -> list[list[Model]]:
-    groups: dict[tuple, list[Model]] = {}
-    for model in models:
-        key = tuple(sorted(skeleton(tree) for tree in model.trees))
-        groups.setdefault(key, []).append(model)
-    return list(groups.values())
+def _thin(states: list[State], most: int) -> list[State]:
+    """Return at most so many states, by systematic sampling: each in proportion to its weight."""
+    if len(states) <= most:
+        return states
+    edges = np.cumsum([state.weight for state in states])
+    picks = np.searchsorted(edges, (np.arange(most) + 0.5) / most * edges[-1])
+    kept, times = np.unique(picks, return_counts=True)
+    return [replace(states[i], weight=float(n) / most) for i, n in zip(kept, times, strict=True)]
 
 
-def _merge_equal_fits(groups: list[list[Model]]) -> list[list[Model]]:
-    """Merge groups whose best members fit the same values: the same function, written otherwise."""
-    merged: list[list[Model]] = []
-    fits: list[np.ndarray] = []
-    # A weighted mean of the values with random weights tells most functions apart at once.
-    direction = np.random.default_rng(0).normal(size=len(groups[0][0].fitted))
-    direction /= np.abs(direction).sum()
-    shadows = np.empty(len(groups))
-    for group in sorted(groups, key=lambda group: -sum(model.weight for model in group)):
-        fit = max(group, key=lambda model: model.log_likelihood).fitted
-        shadow = direction @ fit
-        for i in np.flatnonzero(np.abs(shadows[: len(fits)] - shadow) <= 2.0 * _SAME_FIT):
-            if np.max(np.abs(fit - fits[i])) <= _SAME_FIT:
-                merged[i] = merged[i] + group
+def _merge_equal_fits(models: list[tuple[float, Model]]) -> list[tuple[float, Model]]:
+    """Merge models that fit the same values: the same function, written otherwise.
+
+    The simplest of them is kept.
+    """
+    merged: list[tuple[float, Model]] = []
+    # A mean of the values with random weights tells most functions apart at once.
+    shadows = np.empty(len(models))
+    for weight, model in models:
+        direction = np.random.default_rng(0).normal(size=len(model.probe))
+        shadow = direction @ model.probe / np.abs(direction).sum()
+        for i in np.flatnonzero(np.abs(shadows[: len(merged)] - shadow) <= 2.0 * _SAME_FIT):
+            total, other = merged[i]
+            if np.max(np.abs(model.probe - other.probe)) <= _SAME_FIT:
+                simplest = min(other, model, key=lambda m: m.state.n_nodes)
+                merged[i] = (total + weight, simplest)
                 break
         else:
-            shadows[len(fits)] = shadow
-            merged.append(group)
-            fits.append(fit)
-    return merged
+            shadows[len(merged)] = shadow
+            merged.append((weight, model))
+    return sorted(merged, key=lambda entry: -entry[0])

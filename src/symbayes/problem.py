@@ -57,21 +57,21 @@ class Problem:
             log_terms[self.terms] = 0.0
         else:
             log_terms[:] = np.arange(self.most_terms + 1) * np.log(self.terms.decay)
-        with np.errstate(divide="ignore"):
-            return Prior(
-                operator_cdf=_cdf(weights),
-                operator_log_weight=np.log(weights),
-                feature_cdf=_cdf(self.feature_weights),
-                feature_log_weight=np.log(self.feature_weights),
-                split=np.array([tree.split_probability(d) for d in range(self.max_nodes + 2)]),
-                scales=np.array([tree.slope_scale, tree.offset_scale], dtype=float),
-                scale_prior=np.array(
-                    [tree.slope_shape, tree.slope_scale, tree.offset_shape, tree.offset_scale],
-                    dtype=float,
-                ),
-                log_terms=log_terms,
-                move_shape=np.array(move_shape, dtype=float),
-            )
+        split = np.array([tree.split_probability(d) for d in range(self.max_nodes + 3)])
+        return Prior(
+            operator_cdf=_cdf(weights),
+            feature_cdf=_cdf(self.feature_weights),
+            split=split,
+            operator_shift=np.diff(np.log(split)),
+            terminal_shift=np.diff(np.log1p(-split)),
+            scales=np.array([tree.slope_scale, tree.offset_scale], dtype=float),
+            scale_prior=np.array(
+                [tree.slope_shape, tree.slope_scale, tree.offset_shape, tree.offset_scale],
+                dtype=float,
+            ),
+            log_terms=log_terms,
+            move_shape=np.array(move_shape, dtype=float),
+        )
 
     def new_chain(self, seed: np.random.SeedSequence) -> Chain:
         """Return a chain that has not started (see `kernels.run`)."""

@@ -21,5 +21,5 @@ CASES = {
 
 
 if __name__ == "__main__":
-    results = test_stationarity.p_values(CASES[sys.argv[1]], sys.argv[2], n=20_000, steps=30)
+    results = test_stationarity.p_values(CASES[sys.argv[1]], sys.argv[2], n=30_000, steps=60)
     print(min(results.values()))

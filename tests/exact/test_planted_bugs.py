@@ -21,147 +21,104 @@ from .cases import FALSE_ALARM
 PACKAGE = Path(symbayes.__file__).parent
 ROOT = Path(__file__).parents[2]
 
-# File, what stands there, what is planted, and the case and move that have to notice.
+
+def _bugs(label: str, file: str, case: str, move: str, terms: dict[str, tuple[str, str]]) -> dict:
+    """Bugs of one file: for each term what stands there and what is planted instead."""
+    return {f"{label}: {term}": (file, *edit, case, move) for term, edit in terms.items()}
+
+
+def _insert_delete(label: str, result: str, shift: str) -> dict:
+    terms = {
+        "splitting": (f"{result} = prior.split[depth] * size", f"{result} = size"),
+        "number of nodes": ("prior.split[depth] * size *", "prior.split[depth] *"),
+        "sides": (" * sides /", " /"),
+        "candidates": ("(candidates * heirs)", "heirs"),
+        "heirs": ("(candidates * heirs)", "candidates"),
+        "depth of the kept subtree": (shift, ""),
+    }
+    return _bugs(label, f"moves/{label}.py", "plain", "insert-delete", terms)
+
+
+def _jump(label: str, result: str, mean_there: str, mean_back: str, jacobian: str) -> dict:
+    old_prior = "- _log_normal(value, mean, old_variance)\n        "
+    back = f"+ _log_normal(back, {mean_back}, old_variance)\n"
+    terms = {
+        "new prior": (f"_log_normal({result}, mean, new_variance)\n", "0.0\n"),
+        "old prior": (old_prior + back, back),
+        "way back": (back, "\n"),
+        "way there": (f"- _log_normal(u, {mean_there}, new_variance)\n", "\n"),
+        "Jacobian": (f"+ math.log({jacobian})", "+ 0.0"),
+    }
+    return _bugs(label, "paper_constants.py", "paper-lt", "insert-delete", terms)
+
+
+def _terms(label: str, other: str, log_other: str) -> dict:
+    more = "+ 1" if label == "birth" else "- 1"
+    terms = {
+        "number of terms": (
+            f"prior.log_terms[n_terms {more}]\n        - prior.log_terms[n_terms]\n", "0.0\n"),
+        "choice of the reverse": (f"+ math.log({other}_probability({log_other}))\n", "\n"),
+        "choice of the move": (
+            f"- math.log({label}_probability(n_terms, prior.log_terms))\n", "\n"),
+    }  # fmt: skip
+    return _bugs(label, "moves/terms.py", "free", "birth-death", terms)
+
+
 BUGS = {
-    "grow: splitting odds": (
-        "moves/grow.py", "math.log(split) - math.log1p(-split) + ", "", "plain", "grow-prune"),
-    "grow: number of terminals": (
-        "moves/grow.py", " + math.log(n_terminals)", "", "plain", "grow-prune"),
-    "grow: number of operators": (
-        "moves/grow.py", " - math.log(new_operators)", "", "plain", "grow-prune"),
-    "prune: splitting odds": (
-        "moves/prune.py", "math.log1p(-split)\n        - math.log(split)\n        + ", "",
-        "plain", "grow-prune"),
-    "prune: number of operators": (
-        "moves/prune.py", "+ math.log(n_operators)\n", "\n", "plain", "grow-prune"),
-    "prune: number of terminals": (
-        "moves/prune.py", "- math.log(size - new_operators)\n", "\n", "plain", "grow-prune"),
-    "insert: new prior": (
-        "moves/insert.py", "log_prior(nodes, new, ROOT_DEPTH, prior, pending)\n", "0.0\n",
-        "plain", "insert-delete"),
-    "insert: old prior": (
-        "moves/insert.py", "- log_prior(nodes, old, ROOT_DEPTH, prior, pending)\n", "\n",
-        "plain", "insert-delete"),
-    "insert: operator weight": (
-        "moves/insert.py", "prior.operator_log_weight[nodes[top][\"op\"]] - ", "-",
-        "plain", "insert-delete"),
-    "insert: number of nodes": (
-        "moves/insert.py", " - math.log(size)\n", "\n", "plain", "insert-delete"),
-    "insert: side": (
-        "moves/insert.py", "math.log(0.5) + log_prior(", "log_prior(", "plain", "insert-delete"),
-    "insert: other child": (
-        "moves/insert.py", " + log_prior(nodes, child, depth + 1, prior, pending)", "",
-        "plain", "insert-delete"),
-    "insert: candidates": (
-        "moves/insert.py", "-math.log(count_candidates(nodes, new)) - ", "-",
-        "plain", "insert-delete"),
-    "insert: heirs": (
-        "moves/insert.py", " - math.log(count_heirs(nodes, new, top))", "",
-        "plain", "insert-delete"),
-    "delete: new prior": (
-        "moves/delete.py", "log_prior(nodes, new, ROOT_DEPTH, prior, pending)\n", "0.0\n",
-        "plain", "insert-delete"),
-    "delete: old prior": (
-        "moves/delete.py", "- log_prior(nodes, old, ROOT_DEPTH, prior, pending)\n", "\n",
-        "plain", "insert-delete"),
-    "delete: operator weight": (
-        "moves/delete.py", "prior.operator_log_weight[nodes[place][\"op\"]] - ", "-",
-        "plain", "insert-delete"),
-    "delete: number of nodes": (
-        "moves/delete.py", " - math.log(size)\n", "\n", "plain", "insert-delete"),
-    "delete: side": (
-        "moves/delete.py", "math.log(0.5) + log_prior(", "log_prior(", "plain", "insert-delete"),
-    "delete: dropped child": (
-        "moves/delete.py", " + log_prior(nodes, dropped, depth + 1, prior, pending)", "",
-        "plain", "insert-delete"),
-    "delete: candidates": (
-        "moves/delete.py", "-math.log(candidates) - ", "-", "plain", "insert-delete"),
-    "delete: heirs": (
-        "moves/delete.py", " - math.log(heirs)\n", "\n", "plain", "insert-delete"),
-    "reassign operator: number before": (
-        "moves/reassign_operator.py", "math.log(n_operators) - ", "-",
-        "plain", "reassign-operator"),
-    "reassign operator: number after": (
-        "moves/reassign_operator.py", " - math.log(new_operators)\n", "\n",
-        "plain", "reassign-operator"),
-    "stay: new constants": (
-        "moves/stay.py",
-        'log_prior_transform(nodes[at]["a"], nodes[at]["b"], prior) - ', "-", "lt", "stay"),
-    "stay: old constants": (
-        "moves/stay.py",
-        ' - log_prior_transform(\n        nodes[place]["a"], nodes[place]["b"], prior\n    )', "",
-        "lt", "stay"),
-    "choice of the reverse": (
-        "choose.py", "math.log(probability_at(reverse_of(move), nodes, new, prior)) - ", "-",
-        "plain", "insert-delete"),
-    "choice of the move": (
-        "choose.py", " - math.log(\n        probability_at(move, nodes, old, prior)\n    )", "",
-        "plain", "insert-delete"),
-    "birth: more terms": (
-        "moves/terms.py", "prior.log_terms[n_terms + 1]\n        - prior.log_terms[n_terms]\n",
-        "0.0\n", "free", "birth-death"),
-    "birth: choice of death": (
-        "moves/terms.py",
-        "+ math.log(death_probability(n_terms + 1, prior.log_terms))\n", "\n",
-        "free", "birth-death"),
-    "birth: choice of birth": (
-        "moves/terms.py", "- math.log(birth_probability(n_terms, prior.log_terms))\n", "\n",
-        "free", "birth-death"),
-    "death: fewer terms": (
-        "moves/terms.py", "prior.log_terms[n_terms - 1]\n        - prior.log_terms[n_terms]\n",
-        "0.0\n", "free", "birth-death"),
-    "death: choice of birth": (
-        "moves/terms.py",
-        "+ math.log(birth_probability(n_terms - 1, prior.log_terms))\n", "\n",
-        "free", "birth-death"),
-    "death: choice of death": (
-        "moves/terms.py", "- math.log(death_probability(n_terms, prior.log_terms))\n", "\n",
-        "free", "birth-death"),
-    "temperature": (
-        "step.py", "gain = temperature * (", "gain = (", "tempered", "grow-prune"),
-    "likelihood: price of a term": (
-        "likelihood.py", "-0.5 * n_terms * math.log1p(data.n) - ", "-", "free", "birth-death"),
-    "scales: number of constants": (
-        "scales.py", "0.5 * (nu_a + n), ", "0.5 * nu_a, ", "lt", "scales"),
-    "expansion: new prior": (
-        "paper_constants.py", "_log_normal(mixed, mean, new_variance)\n", "0.0\n",
-        "paper-lt", "grow-prune"),
-    "expansion: old prior": (
-        "paper_constants.py",
-        "- _log_normal(value, mean, old_variance)\n        + _log_normal(back, 0.0,",
-        "+ _log_normal(back, 0.0,", "paper-lt", "insert-delete"),
-    "expansion: way back": (
-        "paper_constants.py", "+ _log_normal(back, 0.0, old_variance)\n", "\n",
-        "paper-lt", "insert-delete"),
-    "expansion: way there": (
-        "paper_constants.py", "- _log_normal(u, mean, new_variance)\n", "\n",
-        "paper-lt", "insert-delete"),
-    "expansion: Jacobian": (
-        "paper_constants.py", "+ math.log(_HALF)", "+ 0.0", "paper-lt", "insert-delete"),
-    "shrinkage: new prior": (
-        "paper_constants.py", "_log_normal(shifted, mean, new_variance)\n", "0.0\n",
-        "paper-lt", "insert-delete"),
-    "shrinkage: old prior": (
-        "paper_constants.py",
-        "- _log_normal(value, mean, old_variance)\n        + _log_normal(back, mean,",
-        "+ _log_normal(back, mean,", "paper-lt", "insert-delete"),
-    "shrinkage: way back": (
-        "paper_constants.py", "+ _log_normal(back, mean, old_variance)\n", "\n",
-        "paper-lt", "insert-delete"),
-    "shrinkage: way there": (
-        "paper_constants.py", "- _log_normal(u, 0.0, new_variance)\n", "\n",
-        "paper-lt", "insert-delete"),
-    "shrinkage: Jacobian": (
-        "paper_constants.py", "+ math.log(_TWO)", "+ 0.0", "paper-lt", "insert-delete"),
-    "constants of the other trees": (
-        "paper_constants.py", "log_ratio += _log_prior_of_others(chain, k, prior)\n",
-        "log_ratio = 0.0\n", "paper-lt", "grow-prune"),
-    "paper: choice of moves": (
-        "paper_step.py", "log_ratio += log_choice_ratio(move, chain.nodes, old, new, prior)\n",
-        "log_ratio += 0.0\n", "paper", "insert-delete"),
-    "paper: scales after a rejection": (
-        "paper_step.py", "prior.scales[0], prior.scales[1] = scale_a, scale_b\n", "pass\n",
-        "paper-lt", "grow-prune"),
+    **_bugs("grow", "moves/grow.py", "plain", "grow-prune", {
+        "splitting odds": ("odds * n_terminals", "n_terminals"),
+        "number of terminals": ("odds * n_terminals /", "odds /"),
+        "number of operators": (" / new_operators)", ")"),
+    }),
+    **_bugs("prune", "moves/prune.py", "plain", "grow-prune", {
+        "splitting odds": ("odds * n_operators", "n_operators"),
+        "number of operators": ("odds * n_operators /", "odds /"),
+        "number of terminals": (" / (size - new_operators))", ")"),
+    }),
+    **_insert_delete("insert", "gain", " + log_shift(nodes, place, depth, prior, pending)"),
+    **_insert_delete("delete", "loss", " - log_shift(nodes, top, depth, prior, pending)"),
+    **_bugs("reassign operator", "moves/reassign_operator.py", "plain", "reassign-operator", {
+        "number before": ("math.log(n_operators / new", "math.log(1.0 / new"),
+        "number after": ("math.log(n_operators / new_operators)", "math.log(n_operators)"),
+    }),
+    **_bugs("stay", "moves/stay.py", "lt", "stay", {
+        "new constants": ('log_prior_transform(nodes[at]["a"], nodes[at]["b"], prior) - ', "-"),
+        "old constants": (
+            ' - log_prior_transform(\n        nodes[place]["a"], nodes[place]["b"], prior\n    )',
+            "",
+        ),
+    }),
+    **_bugs("choice", "choose.py", "plain", "insert-delete", {
+        "of the reverse": ("math.log(back / there)", "math.log(1.0 / there)"),
+        "of the move": ("math.log(back / there)", "math.log(back)"),
+    }),
+    **_terms("birth", "death", "n_terms + 1, prior.log_terms"),
+    **_terms("death", "birth", "n_terms - 1, prior.log_terms"),
+    **_bugs("temperature", "step.py", "tempered", "grow-prune", {
+        "of the gain": ("gain = temperature * (", "gain = ("),
+    }),
+    **_bugs("likelihood", "likelihood.py", "free", "birth-death", {
+        "price of a term": ("-0.5 * n_terms * math.log1p(data.n) - ", "-"),
+    }),
+    **_bugs("scales", "scales.py", "lt", "scales", {
+        "number of constants": ("0.5 * (nu_a + n), ", "0.5 * nu_a, "),
+        "squares of offsets": ("nu_b * lam_b + squares_b", "nu_b * lam_b"),
+    }),
+    **_jump("expansion", "mixed", "mean", "0.0", "_HALF"),
+    **_jump("shrinkage", "shifted", "0.0", "mean", "_TWO"),
+    **_bugs("jump", "paper_constants.py", "paper-lt", "grow-prune", {
+        "constants of the other trees": (
+            "log_ratio += _log_prior_of_others(chain, k, prior)\n", "log_ratio = 0.0\n"),
+    }),
+    **_bugs("paper's choice", "paper_step.py", "paper", "insert-delete", {
+        "of moves": (
+            "log_ratio += log_choice_ratio(move, chain.nodes, old, new, prior)\n",
+            "log_ratio += 0.0\n"),
+    }),
+    **_bugs("paper's scales", "paper_step.py", "paper-lt", "grow-prune", {
+        "after a rejection": (
+            "prior.scales[0], prior.scales[1] = scale_a, scale_b\n", "pass\n"),
+    }),
 }  # fmt: skip
 
 

@@ -7,9 +7,9 @@ from numba import njit
 
 from symbayes.kernels import rng as rng_kernels
 from symbayes.kernels import tree as tree_kernels
-from symbayes.kernels.candidates import count_candidates, count_heirs
+from symbayes.kernels.candidates import census, count_heirs
 from symbayes.kernels.choose import choose_move, probability_at, reverse_of
-from symbayes.kernels.tree_prior import draw_subtree, log_prior
+from symbayes.kernels.tree_prior import draw_subtree, log_shift
 
 
 @njit
@@ -45,9 +45,9 @@ def many_integers(state, n, out):
 @njit
 def describe(nodes, root, out):
     """Fill `out` with operators, transforms, nodes, candidates, heirs of the root; end; depths."""
-    operators, transforms, size = tree_kernels.count_nodes(nodes, root)
-    out[0], out[1], out[2] = operators, transforms, size
-    out[3] = count_candidates(nodes, root)
+    _, _, size = tree_kernels.count_nodes(nodes, root)
+    operators, transforms, candidates = census(nodes, root)
+    out[0], out[1], out[2], out[3] = operators, transforms, size, candidates
     out[4] = count_heirs(nodes, root, root)
     out[5] = tree_kernels.subtree_end(nodes, root)
     for i in range(size):
@@ -55,8 +55,8 @@ def describe(nodes, root, out):
 
 
 @njit
-def prior_of(nodes, root, depth, prior, pending):
-    return log_prior(nodes, root, depth, prior, pending)
+def shift_of(nodes, root, depth, prior, pending):
+    return log_shift(nodes, root, depth, prior, pending)
 
 
 @njit

@@ -21,9 +21,9 @@ from .calling import (
     describe,
     draw,
     generator_state,
-    prior_of,
     reverse,
     same,
+    shift_of,
 )
 
 ALL = {"+": 1.0, "/": 0.5, "sin": 2.0, "lt": 1.5, "square": 0.7}
@@ -138,7 +138,7 @@ def test_trees_are_described_as_by_the_twin():
         assert out[6 : 6 + size].tolist() == depths
 
 
-def test_prior_and_draws_equal_the_twins():
+def test_draws_and_shifts_equal_the_twins():
     made, prior, believed = setup()
     pending = made.new_scratch().pending
     M = believed.max_nodes
@@ -157,8 +157,9 @@ def test_prior_and_draws_equal_the_twins():
             continue
         assert end == tree.size()
         assert_same_nodes(nodes[:end], naive.to_nodes(tree))
-        got = prior_of(nodes, 0, np.int64(depth), prior, pending)
-        assert got == pytest.approx(naive.log_prior(tree, believed, depth), abs=1e-12)
+        got = shift_of(nodes, 0, np.int64(depth), prior, pending)
+        deeper = naive.log_prior(tree, believed, depth + 1) - naive.log_prior(tree, believed, depth)
+        assert got == pytest.approx(deeper, abs=1e-12)
     assert 3 < too_large < 250
 
 

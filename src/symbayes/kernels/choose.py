@@ -8,10 +8,9 @@ import math
 
 import numpy as np
 
-from .candidates import count_candidates
+from .candidates import census
 from .compiling import kernel
 from .rng import uniform
-from .tree import count_nodes
 
 # NumPy integers: for Python's own, Numba would compile a function once for every value passed.
 STAY = np.int64(0)
@@ -43,44 +42,56 @@ JUMP_SHARE = 0.2
 
 
 @kernel
-def move_probability(move, n_operators, n_transforms, n_candidates, move_shape):
-    """Return the probability of choosing a move at a tree with these counts."""
-    stay = move_shape[0] * n_transforms / (n_transforms + move_shape[1])
-    third = (1.0 - stay) / 3.0
-    grow = third * min(0.5, 8.0 / (n_operators + 2.0))
-    delete = third * n_candidates / (n_candidates + 3.0)
-    if move == STAY:
-        return stay
-    if move == GROW:
-        return grow
-    if move == PRUNE:
-        return third - grow
-    if move == DELETE:
-        return delete
-    if move == INSERT:
-        return third - delete
-    return third / 2.0
+def stay_share(n_transforms, move_shape):
+    """Return the probability of Stay at a tree with so many `lt` nodes."""
+    return move_shape[0] * n_transforms / (n_transforms + move_shape[1])
+
+
+@kernel
+def grow_share(n_operators):
+    """Return the part of its third that Grow has; Prune has the rest."""
+    return min(0.5, 8.0 / (n_operators + 2.0))
+
+
+@kernel
+def delete_share(n_candidates):
+    """Return the part of its third that Delete has; Insert has the rest."""
+    return n_candidates / (n_candidates + 3.0)
 
 
 @kernel
 def probability_at(move, nodes, root, prior):
     """Return the probability of choosing a move at the tree at `root`."""
-    n_operators, n_transforms, _ = count_nodes(nodes, root)
-    candidates = count_candidates(nodes, root)
-    return move_probability(move, n_operators, n_transforms, candidates, prior.move_shape)
+    n_operators, n_transforms, n_candidates = census(nodes, root)
+    stay = stay_share(n_transforms, prior.move_shape)
+    if move == STAY:
+        return stay
+    share = 0.5  # of Reassign operator and Reassign feature
+    if move == GROW:
+        share = grow_share(n_operators)
+    elif move == PRUNE:
+        share = 1.0 - grow_share(n_operators)
+    elif move == DELETE:
+        share = delete_share(n_candidates)
+    elif move == INSERT:
+        share = 1.0 - delete_share(n_candidates)
+    return (1.0 - stay) / 3.0 * share
 
 
 @kernel
 def choose_move(rng, nodes, root, prior):
     """Return a move, with its probability at the tree at `root`."""
-    n_operators, n_transforms, _ = count_nodes(nodes, root)
-    candidates = count_candidates(nodes, root)
+    n_operators, n_transforms, n_candidates = census(nodes, root)
+    stay = stay_share(n_transforms, prior.move_shape)
     u = uniform(rng)
-    for move in range(REASSIGN_FEATURE):
-        u -= move_probability(move, n_operators, n_transforms, candidates, prior.move_shape)
-        if u < 0.0:
-            return move
-    return REASSIGN_FEATURE
+    if u < stay:
+        return STAY
+    third = 3.0 * (u - stay) / (1.0 - stay)
+    if third < 1.0:
+        return GROW if third < grow_share(n_operators) else PRUNE
+    if third < 2.0:
+        return DELETE if third - 1.0 < delete_share(n_candidates) else INSERT
+    return REASSIGN_OPERATOR if third < 2.5 else REASSIGN_FEATURE
 
 
 @kernel
@@ -100,9 +111,11 @@ def reverse_of(move):
 @kernel
 def log_choice_ratio(move, nodes, old, new, prior):
     """Return log P(reverse of the move; new) - log P(move; old)."""
-    return math.log(probability_at(reverse_of(move), nodes, new, prior)) - math.log(
-        probability_at(move, nodes, old, prior)
-    )
+    if move in (STAY, REASSIGN_FEATURE):
+        return 0.0  # what the probabilities depend on has not changed
+    back = probability_at(reverse_of(move), nodes, new, prior)
+    there = probability_at(move, nodes, old, prior)
+    return math.log(back / there)
 
 
 @kernel

@@ -19,6 +19,13 @@ from functools import cache
 from pathlib import Path
 
 from numba import config, njit
+from numba.core.registry import cpu_target
+
+# Numba imports some sixty modules of its own when the first function is compiled or loaded. Done
+# here, they are part of the import, and a first fit is not charged with them.
+if not config.DISABLE_JIT:
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 # Division by zero gives inf or nan as in NumPy, instead of an exception path in every function.
 _COMMON = {"error_model": "numpy", "nogil": True, "_nrt": False, "fastmath": {"contract"}}

@@ -4,8 +4,6 @@ A chain that has not started has a negative number of terms: -1 - K asks for a s
 drawn from the prior.
 """
 
-import math
-
 from .chain import (
     LOG_LIKELIHOOD,
     NOISE_VARIANCE,
@@ -98,7 +96,7 @@ def run_collapsed(
         chain.numbers[LOG_LIKELIHOOD] = collapsed_log_likelihood(
             chain.numbers[RSS], chain.n_terms[0], data
         )
-    learns_scales = prior.operator_log_weight[LT] > -math.inf
+    learns_scales = prior.operator_cdf[LT] > prior.operator_cdf[LT - 1]
     for draw in range(n_draws):
         for i in range(steps_a_draw):
             step(code, chain, prior, data, scratch, temperature)

@@ -20,14 +20,14 @@ class Prior(NamedTuple):
 
     operator_cdf: np.ndarray
     """Running sums of the operator weights, by opcode."""
-    operator_log_weight: np.ndarray
-    """Logarithms of the operator weights, by opcode; minus infinity for those not in use."""
     feature_cdf: np.ndarray
     """Running sums of the feature weights."""
-    feature_log_weight: np.ndarray
-    """Logarithms of the feature weights."""
     split: np.ndarray
     """Probability that a node is an operator, by depth, for depths below `max_nodes`."""
+    operator_shift: np.ndarray
+    """log split[d + 1] - log split[d]: what an operator gains by moving one level down."""
+    terminal_shift: np.ndarray
+    """log(1 - split[d + 1]) - log(1 - split[d]): the same for a terminal."""
     scales: np.ndarray
     """Prior variances `[s_a^2, s_b^2]` of the constants of `lt`; part of the sampled state."""
     scale_prior: np.ndarray
@@ -97,11 +97,10 @@ def draw_subtree(rng, nodes, start, limit, depth, operator_first, prior, pending
 
 
 @kernel
-def log_prior(nodes, root, depth, prior, pending):
-    """Return the log prior of the structure of the subtree at `root`, itself at `depth`.
+def log_shift(nodes, root, depth, prior, pending):
+    """Return what the log prior of the subtree at `root` gains by moving one level down.
 
-    It contains shape, operators and features. It lacks the constants of `lt`, and the constant
-    by which the cap on the size renormalises.
+    `depth` is where it stands now. Only the shape counts: operators and features stay.
     """
     total = 0.0
     i = root
@@ -114,9 +113,9 @@ def log_prior(nodes, root, depth, prior, pending):
         pending[level] -= 1
         op = nodes[i]["op"]
         if op == FEATURE:
-            total += math.log1p(-prior.split[level]) + prior.feature_log_weight[nodes[i]["feature"]]
+            total += prior.terminal_shift[level]
         else:
-            total += math.log(prior.split[level]) + prior.operator_log_weight[op]
+            total += prior.operator_shift[level]
             level += 1
             pending[level] = arity(op)
         i += 1

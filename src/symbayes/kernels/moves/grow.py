@@ -28,5 +28,5 @@ def propose_grow(rng, nodes, old, new, limit, prior, pending):
     copy_nodes(nodes, place + 1, end, at)
 
     new_operators, _, _ = count_nodes(nodes, new)
-    split = prior.split[depth]
-    return math.log(split) - math.log1p(-split) + math.log(n_terminals) - math.log(new_operators)
+    odds = prior.split[depth] / (1.0 - prior.split[depth])
+    return math.log(odds * n_terminals / new_operators)

@@ -26,10 +26,5 @@ def propose_prune(rng, nodes, old, new, limit, prior, pending):
     copy_nodes(nodes, subtree_end(nodes, place), subtree_end(nodes, old), at + 1)
 
     new_operators, _, size = count_nodes(nodes, new)
-    split = prior.split[depth]
-    return (
-        math.log1p(-split)
-        - math.log(split)
-        + math.log(n_operators)
-        - math.log(size - new_operators)
-    )
+    odds = (1.0 - prior.split[depth]) / prior.split[depth]
+    return math.log(odds * n_operators / (size - new_operators))

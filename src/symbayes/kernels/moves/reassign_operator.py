@@ -43,4 +43,4 @@ def propose_reassign_operator(rng, nodes, old, new, limit, prior, pending):
     copy_nodes(nodes, rest, end, at)
 
     new_operators, _, _ = count_nodes(nodes, new)
-    return math.log(n_operators) - math.log(new_operators)
+    return math.log(n_operators / new_operators)
