@@ -14,7 +14,7 @@ import sys
 from . import environment, report
 
 #: One module of `benchmarks.measures` each, with a function `measure(quick) -> Section`.
-MEASURES = ("throughput", "kernels", "cold_start", "memory", "growth")
+MEASURES = ("throughput", "kernels", "cold_start", "memory", "growth", "recovery")
 
 RESULTS = environment.ROOT / "benchmarks" / "results"
 

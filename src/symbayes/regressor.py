@@ -57,7 +57,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         How readily columns are used, by position or by name; columns a dict does not name have
         weight 1, weight 0 leaves a column out.
     noise_prior : NoisePrior, optional
-        Belief about the noise. The default lets data without noise be fitted to all digits.
+        Belief about the noise. The default lets data without noise be fitted to all digits;
+        the paper's sampler, which draws the noise from this prior, expects about 10 %.
     sampler : "collapsed", "paper", CollapsedSampler or PaperSampler, default="collapsed"
         "collapsed" integrates coefficients and noise out; "paper" is the sampler of the paper,
         with a fixed number of terms (2 if `n_terms` is "auto").
@@ -159,7 +160,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         terms = self._terms(sampler)
         weights = operator_weights(self.operators)
         table = check_table(self, X, y, sample_weight)
-        problem = self._make_problem(table, weights, terms)
+        problem = self._make_problem(table, weights, terms, sampler.noise_prior)
 
         with Display(bool(self.progress)) as display:
             if not units.is_cached(sampler.name):
@@ -267,7 +268,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         return terms
 
     def _make_problem(
-        self, table: Table, weights: dict[str, float], terms: TermsPrior | int
+        self,
+        table: Table,
+        weights: dict[str, float],
+        terms: TermsPrior | int,
+        default_noise: NoisePrior,
     ) -> Problem:
         tree_prior = self.tree_prior or TreePrior()
         by_column = resolve_feature_weights(self.feature_weights, feature_names(self), table.used)
@@ -278,7 +283,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
                 f" be at most {len(table.y) - 1}, or 'auto'"
             )
         return make_problem(
-            table, weights, by_column, tree_prior, self.noise_prior or NoisePrior(), terms
+            table, weights, by_column, tree_prior, self.noise_prior or default_noise, terms
         )
 
     def _sample(

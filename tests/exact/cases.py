@@ -34,6 +34,7 @@ class Case:
     temperature: float = 1.0
     weighted: bool = False
     n_features: int = 2
+    beta: float = 0.3
 
     @property
     def name(self) -> str:
@@ -43,6 +44,8 @@ class Case:
             parts.append(f"T={self.temperature}")
         if self.weighted:
             parts.append("weighted")
+        if self.beta != 0.3:
+            parts.append("steep")
         return "-".join(parts)
 
     @property
@@ -60,8 +63,8 @@ def space_of(case: Case) -> Space:
         PLAIN if case.operators == "plain" else WITH_LT,
         terms=terms,
         tree_prior=TreePrior(
-            alpha=0.7, beta=0.3, max_nodes=case.max_nodes, slope_shape=6.0, slope_scale=0.5,
-            offset_shape=8.0, offset_scale=1.5,
+            alpha=0.7, beta=case.beta, max_nodes=case.max_nodes, slope_shape=2.5, slope_scale=0.5,
+            offset_shape=3.0, offset_scale=1.5,
         ),
         noise_prior=NoisePrior(shape=4.0, scale=0.5),
         feature_weights=[1.0, 2.0][: case.n_features],

@@ -1,4 +1,4 @@
-"""`python -m tests.exact.check CASE MOVE`: print the smallest p-value of a move alone.
+"""`python -m tests.exact.check CASE MOVE STEPS`: print the smallest p-value of a move alone.
 
 A process of its own, so that the planted-bugs test can run it on an altered copy of the package.
 """
@@ -12,6 +12,7 @@ from .cases import Case
 
 CASES = {
     "plain": test_stationarity.PLAIN,
+    "steep": test_stationarity.STEEP,
     "free": test_stationarity.FREE,
     "lt": test_stationarity.LT,
     "paper": test_stationarity.PAPER,
@@ -21,5 +22,6 @@ CASES = {
 
 
 if __name__ == "__main__":
-    results = test_stationarity.p_values(CASES[sys.argv[1]], sys.argv[2], n=30_000, steps=60)
+    case, move, steps = sys.argv[1:]
+    results = test_stationarity.p_values(CASES[case], move, n=30_000, steps=int(steps))
     print(min(results.values()))

@@ -15,7 +15,7 @@ import numpy as np
 from ..kernels import units
 from ..kernels.chain import LOG_LIKELIHOOD, NUMBERS, Chain, Scratch
 from ..kernels.tree_prior import Prior
-from ..prior import require_count, require_real
+from ..prior import NoisePrior, require_count, require_real
 from ..problem import Problem
 from ..trace import ChainTrace, Output, Trace, empty_output
 from .running import Progress, Watch, Workers, run_rounds
@@ -50,6 +50,8 @@ class CollapsedSampler:
 
     name = "collapsed"
     plug_in = False
+    #: Data without noise can be fitted to all digits.
+    noise_prior = NoisePrior()
     #: How often constants move: the share of such moves, and the `lt` nodes for half of it.
     move_shape = (0.5, 1.0)
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..kernels import units
 from ..kernels.chain import NUMBERS, Chain, Scratch
 from ..kernels.tree_prior import Prior
-from ..prior import require_count
+from ..prior import NoisePrior, require_count
 from ..problem import Problem
 from ..trace import ChainTrace, Output, Trace, empty_output
 from .collapsed import NoStart
@@ -51,6 +51,8 @@ class PaperSampler:
 
     name = "paper"
     plug_in = True
+    #: The noise is redrawn with every proposal, so a prior far from the data accepts nothing.
+    noise_prior = NoisePrior(shape=1.0, scale=0.01)
     #: The share of Stay is n_l / (4 (n_l + 3)) for n_l linear transforms.
     move_shape = (0.25, 3.0)
 
