@@ -49,7 +49,7 @@ coverage: $(VENV)/.installed-test
 	$(BIN)/coverage report --include='src/symbayes/kernels/*' --fail-under=95
 
 bench: $(VENV)/.installed
-	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.run
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .coverage

@@ -66,7 +66,7 @@ def show(value: Cell) -> str:
 
 def to_dict(section: Section, date: str, load: float | None) -> dict[str, Any]:
     """Return a section as it is kept in the JSON file."""
-    command = f"python -m benchmarks.speed --only {section.name}"
+    command = f"python -m benchmarks.run --only {section.name}"
     return {**asdict(section), "command": command, "date": date, "load_at_start": load}
 
 
@@ -85,8 +85,8 @@ def text(section: dict[str, Any]) -> str:
 
 def markdown(document: dict[str, Any]) -> str:
     """Return all sections as Markdown."""
-    lines = ["# Speed", ""]
-    lines += ["Written by `make bench`; the same figures are in `speed.json`.", ""]
+    lines = ["# Measured", ""]
+    lines += ["Written by `make bench`; the same figures are in `measured.json`.", ""]
     lines += _bars(("machine", ""), [[k, str(v)] for k, v in document["machine"].items()]) + [""]
     for section in document["sections"]:
         lines += [f"## {section['title']}", ""]
@@ -113,7 +113,7 @@ def keep(
     order: Sequence[str],
 ) -> None:
     """Write the results, beside older ones of other measures on the same machine and versions."""
-    path = folder / "speed.json"
+    path = folder / "measured.json"
     kept: dict[str, dict[str, Any]] = {}
     if path.exists():
         old = json.loads(path.read_text())
@@ -124,7 +124,7 @@ def keep(
     document = {"machine": machine, "sections": in_order}
     folder.mkdir(exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n")
-    (folder / "speed.md").write_text(markdown(document))
+    (folder / "measured.md").write_text(markdown(document))
 
 
 def _target_table(targets: list[dict[str, Any]]) -> tuple[list[str], list[list[Cell]]]:

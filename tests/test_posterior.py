@@ -227,3 +227,15 @@ def test_large_tables_are_fitted_on_a_thinned_sample(monkeypatch):
     assert [weight for weight, _ in result.models] == pytest.approx([0.5, 0.5])
     table, _ = result.formulas(["a", "b"], np.arange(2))
     assert table["probability"].tolist() == pytest.approx([0.6, 0.3])
+
+
+@pytest.mark.parametrize("plug_in", [False, True])
+def test_samples_have_the_mean_and_spread_of_the_prediction(plug_in):
+    result = posterior([[tree("square", 0), tree(1)], [tree(1)]], plug_in=plug_in)
+    means, noises = result.sample(X[:5], 20_000, np.random.default_rng(3))
+    assert means.shape == (20_000, 5)
+    observed = means + noises[:, None] * np.random.default_rng(4).normal(size=means.shape)
+    mean, std, _ = result.predict(X[:5])
+    # Six standard errors of the mean; the spread to 5 %, many standard errors.
+    assert np.all(np.abs(observed.mean(axis=0) - mean) < 6 * std / np.sqrt(20_000))
+    np.testing.assert_allclose(observed.std(axis=0), std, rtol=0.05)

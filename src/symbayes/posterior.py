@@ -95,8 +95,8 @@ class Posterior:
         states = self._collect(trace)
         with np.errstate(all="ignore"):
             self.models = self._fit_all(_thin(states, most))
-            self._groups = self._group(states, most)
-        if not self.models or not self._groups:
+            self.formula_models = self._group(states, most)
+        if not self.models or not self.formula_models:
             raise NoFiniteModel
 
     def _collect(self, trace: Trace) -> list[State]:
@@ -223,7 +223,7 @@ class Posterior:
         `used` gives the position among all columns, named `names`, of the columns of the problem.
         """
         rows, formulas = [], []
-        for probability, shown in self._groups:
+        for probability, shown in self.formula_models:
             order = np.argsort(-np.abs(shown.beta), kind="stable")  # largest contribution first
             expression = ex.linear_combination(
                 shown.intercept,
@@ -275,6 +275,41 @@ class Posterior:
             y_mean, y_scale = self._problem.y_mean, self._problem.y_scale
             mean = np.where(total > 0, y_mean + y_scale * first, np.nan)
             return mean, y_scale * std, 1.0 - total
+
+    def sample(
+        self, X: np.ndarray, n_draws: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return draws of the mean of y at each row, one row a draw, and of the noise.
+
+        Given a model, noise and coefficients come from their exact posterior; the noise is a
+        standard deviation. Adding it to the mean gives draws of new observations.
+        """
+        columns = np.ascontiguousarray(X.T)
+        nu, lam = self._problem.data.noise_prior
+        n = self._problem.data.n
+        weights = np.array([weight for weight, _ in self.models])
+        times = np.bincount(
+            rng.choice(len(weights), n_draws, p=weights / weights.sum()), minlength=len(weights)
+        )
+        means, noises = [], []
+        with np.errstate(all="ignore"):
+            for i in np.flatnonzero(times):
+                model, m = self.models[i][1], times[i]
+                values = self.evaluate(model.state.trees, columns)
+                design = (values - model.centre[:, None]) / model.length[:, None]
+                if self._plug_in:
+                    noise = np.full(m, np.sqrt(model.noise_variance))
+                    intercept = np.zeros(m)
+                else:
+                    scale = 0.5 * (nu * lam + model.mse * n)
+                    noise = np.sqrt(scale / rng.gamma(0.5 * (n - 1.0 + nu), size=m))
+                    intercept = noise / np.sqrt(n) * rng.normal(size=m)
+                step = rng.normal(size=(m, len(model.beta))) @ model.inverse_root.T
+                beta = model.beta + np.sqrt(model.coefficient_spread) * noise[:, None] * step
+                means.append(intercept[:, None] + beta @ design)
+                noises.append(noise)
+        y_mean, y_scale = self._problem.y_mean, self._problem.y_scale
+        return y_mean + y_scale * np.concatenate(means), y_scale * np.concatenate(noises)
 
 
 def _standardise(

@@ -1,8 +1,8 @@
-"""`make bench`: measure, print, and write `benchmarks/results/speed.{json,md}`.
+"""`make bench`: measure, print, and write `benchmarks/results/measured.{json,md}`.
 
-python -m benchmarks.speed                      everything, about ten minutes
-python -m benchmarks.speed --only kernels       one measure; results of the others are kept
-python -m benchmarks.speed --quick              a rough look, printed only
+python -m benchmarks.run                      everything, about twenty minutes
+python -m benchmarks.run --only kernels       one measure; results of the others are kept
+python -m benchmarks.run --quick              a rough look, printed only
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ import sys
 from . import environment, report
 
 #: One module of `benchmarks.measures` each, with a function `measure(quick) -> Section`.
-MEASURES = ("throughput", "kernels", "cold_start", "memory", "growth", "recovery")
+MEASURES = (
+    "throughput",
+    "kernels",
+    "cold_start",
+    "memory",
+    "growth",
+    "recovery",
+    "calibration",
+)
 
 RESULTS = environment.ROOT / "benchmarks" / "results"
 
@@ -22,7 +30,7 @@ RESULTS = environment.ROOT / "benchmarks" / "results"
 def main() -> int:
     """Run the measures that were asked for."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.speed",
+        prog="python -m benchmarks.run",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
