@@ -85,8 +85,12 @@ def text(section: dict[str, Any]) -> str:
 
 def markdown(document: dict[str, Any]) -> str:
     """Return all sections as Markdown."""
-    lines = ["# Measured", ""]
-    lines += ["Written by `make bench`; the same figures are in `measured.json`.", ""]
+    lines = ["# Performance", ""]
+    lines += [
+        "Written by `make bench`, as measured in one run; the same figures are in "
+        "`benchmarks/results/measured.json`.",
+        "",
+    ]
     lines += _bars(("machine", ""), [[k, str(v)] for k, v in document["machine"].items()]) + [""]
     for section in document["sections"]:
         lines += [f"## {section['title']}", ""]
@@ -108,11 +112,15 @@ def markdown(document: dict[str, Any]) -> str:
 
 def keep(
     folder: Path,
+    page: Path,
     machine: dict[str, Any],
     sections: list[dict[str, Any]],
     order: Sequence[str],
 ) -> None:
-    """Write the results, beside older ones of other measures on the same machine and versions."""
+    """Write the results, beside older ones of other measures on the same machine and versions.
+
+    The readable form is also a page of the documentation.
+    """
     path = folder / "measured.json"
     kept: dict[str, dict[str, Any]] = {}
     if path.exists():
@@ -125,6 +133,7 @@ def keep(
     folder.mkdir(exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n")
     (folder / "measured.md").write_text(markdown(document))
+    page.write_text(markdown(document))
 
 
 def _target_table(targets: list[dict[str, Any]]) -> tuple[list[str], list[list[Cell]]]:

@@ -25,6 +25,7 @@ MEASURES = (
 )
 
 RESULTS = environment.ROOT / "benchmarks" / "results"
+PAGE = environment.ROOT / "docs" / "performance.md"
 
 
 def main() -> int:
@@ -53,7 +54,7 @@ def main() -> int:
         sections.append(section)
         if not options.quick:
             # After every measure: a run that is stopped keeps what it has.
-            report.keep(RESULTS, machine, sections, MEASURES)
+            report.keep(RESULTS, PAGE, machine, sections, MEASURES)
     return 0
 
 

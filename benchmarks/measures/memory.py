@@ -55,7 +55,8 @@ def measure(quick: bool) -> Section:
             "100 rows, 2 features, all defaults (4 chains, 2,000 + 1,000 draws), compiled code "
             "from the cache, a fresh process; 1 MB is a million bytes; median of "
             f"{len(runs)} run{'s' * (len(runs) > 1)}. What the fit imports on the way counts as "
-            "memory of the fit.",
+            "memory of the fit. Some 40 MB of the imports are Numba's own modules, which it would "
+            "load at the first compiled call; `import symbayes` loads them.",
         ],
     )
 
