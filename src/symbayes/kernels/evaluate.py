@@ -37,7 +37,7 @@ from .tree import arity, subtree_end
 from .vector_math import cos_rows, exp_rows, log_rows, sin_rows
 
 #: Rows a block; a stack slot holds one block.
-BLOCK = 512
+BLOCK = 1024
 #: Rows are padded to a multiple of this, so that vector loops have no scalar rest.
 PADDING = 8
 
