@@ -2,8 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Numba's cache is keyed by our own sources; a folder of its own keeps test runs apart from others.
-export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba-cache
 
 .PHONY: help setup demo test test-slow test-fast lint coverage bench clean
 

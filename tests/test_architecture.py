@@ -25,7 +25,7 @@ ORDER = [
     ["samplers.running"],
     ["samplers.collapsed"],
     ["samplers.paper"],
-    ["posterior", "progress"],
+    ["diagnostics", "posterior", "progress"],
     ["regressor"],
     [""],  # the public names
     ["demo"],

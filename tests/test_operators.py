@@ -115,7 +115,7 @@ def test_lists_tuples_sets_and_dicts():
     [
         ("nonsense", ValueError, "'nonsense' is not the name of a set.*'paper'"),
         ("+", ValueError, "is not the name of a set.*pass a list"),
-        (["+", "sinus"], ValueError, "'sinus' is not an operator; known are .*sin"),
+        (["+", "sinus"], ValueError, "'sinus' is not an operator.*; known are .*sin"),
         (["+", 3], ValueError, "3 is not an operator"),
         ({"pow": 1}, ValueError, "'pow' is not an operator"),
         ([], ValueError, "operators is empty"),
@@ -135,3 +135,13 @@ def test_lists_tuples_sets_and_dicts():
 def test_errors(operators, error, says):
     with pytest.raises(error, match=says):
         operator_weights(operators)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("ln", "log"), ("sine", "sin"), ("^", "square"), ("add", "+"), ("Exp", "exp")],
+)
+def test_a_typo_gets_a_hint(typed, meant):
+    with pytest.raises(ValueError, match=r"did you mean") as error:
+        operator_weights([typed])
+    assert f"'{meant}'" in str(error.value)

@@ -239,3 +239,23 @@ def test_samples_have_the_mean_and_spread_of_the_prediction(plug_in):
     # Six standard errors of the mean; the spread to 5 %, many standard errors.
     assert np.all(np.abs(observed.mean(axis=0) - mean) < 6 * std / np.sqrt(20_000))
     np.testing.assert_allclose(observed.std(axis=0), std, rtol=0.05)
+
+
+def test_a_formula_without_weight_cannot_ruin_a_prediction():
+    """One draw in a thousand takes off between the training rows and the new one."""
+    steep = tree("exp", "exp", "square", 0)
+    good = [tree("square", 0), tree(1)]
+    mixed = posterior([good] * 999 + [[steep]])
+    alone = posterior([good])
+    new = np.array([[2.6, 1.0]])
+    assert mixed.evaluate([steep], new.T)[0, 0] > 1e300
+    for got, expected in zip(mixed.predict(new)[:2], alone.predict(new)[:2], strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-9)
+
+
+def test_predicting_in_chunks_changes_nothing(monkeypatch):
+    result = posterior([[tree("square", 0), tree(1)], [tree(1)]])
+    whole = result.predict(X)
+    monkeypatch.setattr("symbayes.posterior._PREDICTIONS_AT_ONCE", 10)
+    for one, other in zip(whole, result.predict(X), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)

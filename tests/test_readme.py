@@ -1,4 +1,4 @@
-"""The README's example runs and finds what it says."""
+"""The examples of README and guide run and find what they say."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ def test_example_of_the_readme(capsys):
     assert np.abs(model.best_formula_.predict(X) - truth).max() < 0.2
     assert "probability" in capsys.readouterr().out
     assert names["mean"].shape == names["std"].shape == (5,)
+
+
+def test_example_of_the_guide(capsys):
+    guide = (README.parent / "docs" / "guide.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL)
+    names: dict = {}
+    exec(compile(code, "guide.md", "exec"), names)
+    assert names["model"].best_formula_.features == ["force", "area"]
+    assert "force/area" in capsys.readouterr().out
+    assert names["scores"].min() > 0.9
 
 
 def test_links_of_the_readme_lead_somewhere():

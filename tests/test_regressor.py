@@ -357,14 +357,15 @@ def test_weights_matter():
 @pytest.mark.parametrize("sampler", ["collapsed", "paper"])
 def test_timeout_gives_a_fitted_model(sampler):
     endless = PaperSampler(max_trees=10**9) if sampler == "paper" else sampler
-    model = small(draws=10**8, tune=10**8, chains=2, sampler=endless, timeout=0.3).fit(X, NOISY)
+    model = small(draws=10**8, tune=5, chains=2, sampler=endless, timeout=0.3).fit(X, NOISY)
     assert model.diagnostics_["timed_out"]
     assert model.diagnostics_["seconds"] >= 0.3
     assert model.predict(X).shape == (60,)
 
 
 def test_a_timeout_too_short_for_anything():
-    model = small(timeout=1e-9, chains=3).fit(X, NOISY)
+    with pytest.warns(SamplingWarning, match="timeout: .* warm-up was not finished"):
+        model = small(timeout=1e-9, chains=3).fit(X, NOISY)
     assert model.diagnostics_["timed_out"]
     assert model.formulas_["probability"].sum() == pytest.approx(1.0)
 
@@ -394,6 +395,7 @@ def test_ctrl_c_keeps_what_there_is(phase, options, n_jobs):
     finally:
         timer.join()
     assert caught[0].filename == __file__
+    assert ("warm-up was not finished" in str(caught[0].message)) == (phase == "warm-up")
     assert signal.getsignal(signal.SIGINT) is handler
     assert model.diagnostics_["interrupted"]
     assert not model.diagnostics_["timed_out"]

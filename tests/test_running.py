@@ -122,3 +122,22 @@ def test_workers_keep_the_order_and_pass_errors_on(n_jobs):
         assert workers.map(lambda i: i * i, range(20)) == [i * i for i in range(20)]
         with pytest.raises(ZeroDivisionError):
             workers.map(lambda i: 1 / i, [1, 0, 2])
+
+
+def test_a_second_interrupt_soon_after_reaches_the_program():
+    """In a loop of fits, as in cross-validation, two of them stop the loop and not one fit."""
+    with Watch(None) as first:
+        signal.raise_signal(signal.SIGINT)
+    assert first.interrupted
+    with Watch(None) as second, pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert not second.interrupted
+
+
+def test_a_second_interrupt_much_later_is_a_first_one(monkeypatch):
+    with Watch(None):
+        signal.raise_signal(signal.SIGINT)
+    monkeypatch.setattr(Watch, "_last_interrupt", Watch._last_interrupt - 10.0)
+    with Watch(None) as later:
+        signal.raise_signal(signal.SIGINT)
+    assert later.interrupted

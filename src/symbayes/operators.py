@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,23 @@ OPERATOR_SETS: dict[str, tuple[str, ...]] = {
 }
 
 
+# What other tools call them.
+_ALIASES = {
+    "add": "'+'", "plus": "'+'", "sub": "'-'", "minus": "'-'", "mul": "'*'", "times": "'*'",
+    "div": "'/'", "ln": "'log'", "^": "'square' or 'cube'", "**": "'square' or 'cube'",
+    "pow": "'square' or 'cube'", "asin": "'arcsin'", "acos": "'arccos'", "atan": "'arctan'",
+    "reciprocal": "'inv'", "sqr": "'square'", "linear": "'lt'",
+}  # fmt: skip
+
+
+def _hint(name: str) -> str:
+    """Return what a user may have meant."""
+    if name.lower() in _ALIASES:
+        return f" (did you mean {_ALIASES[name.lower()]}?)"
+    close = get_close_matches(name.lower(), OPERATORS, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
 def operator_weights(operators: str | Iterable[str] | Mapping[str, float]) -> dict[str, float]:
     """Return the operators a user asked for, with weights that sum to 1.
 
@@ -170,7 +188,8 @@ def operator_weights(operators: str | Iterable[str] | Mapping[str, float]) -> di
     for name, weight in weights.items():
         if not isinstance(name, str) or name not in OPERATORS:
             raise ValueError(
-                f"operators: {name!r} is not an operator; known are {', '.join(OPERATORS)}"
+                f"operators: {name!r} is not an operator{_hint(str(name))}; known are "
+                f"{', '.join(OPERATORS)}"
             )
         if isinstance(weight, bool) or not isinstance(weight, int | float | np.number):
             raise TypeError(

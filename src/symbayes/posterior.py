@@ -21,6 +21,10 @@ from .trace import Trace, split_terms
 _SAME_FIT = 1.0e-7
 # An intercept or a term below this part of the spread of y is a rounding error.
 _ROUNDING = 1.0e-12
+# Share of the posterior on either side that a prediction leaves out.
+_TAIL = 0.002
+# Models times rows that are predicted at once.
+_PREDICTIONS_AT_ONCE = 2_000_000
 # Rows on which fitted values are compared.
 _PROBE_ROWS = 500
 # Rows times models to fit after a run, and the fewest models whatever the number of rows.
@@ -247,34 +251,40 @@ class Posterior:
     def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return mean, standard deviation and share of draws left out, for each row.
 
-        Draws that are not finite at a row are left out there.
+        Draws that are not finite at a row are left out there. So are the most extreme ones, 0.2
+        per cent of the posterior on either side: a formula of no weight may take off just
+        outside the training rows, and a plain mean would follow it.
         """
+        chunk = max(1, _PREDICTIONS_AT_ONCE // len(self.models))
+        parts = [self._predict_some(X[i : i + chunk]) for i in range(0, len(X), chunk)]
+        mean, std, left_out = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return mean, std, left_out
+
+    def _predict_some(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         columns = np.ascontiguousarray(X.T)
-        n_rows = columns.shape[1]
-        total = np.zeros(n_rows)
-        first, between, within = np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_rows)
+        weights = np.array([weight for weight, _ in self.models])
+        means, variances = np.empty((2, len(weights), len(X)))
         # The intercept has a flat prior, so that nothing shrinks its variance.
         intercept_variance = 0.0 if self._plug_in else 1.0 / self._problem.data.n
         with np.errstate(all="ignore"):
-            for weight, model in self.models:
+            for i, (_, model) in enumerate(self.models):
                 values = self.evaluate(model.state.trees, columns)
                 design = (values - model.centre[:, None]) / model.length[:, None]
-                mean = model.beta @ design
                 leverage = np.sum((model.inverse_root.T @ design) ** 2, axis=0)
-                variance = model.noise_variance * (
+                means[i] = model.beta @ design
+                variances[i] = model.noise_variance * (
                     1.0 + intercept_variance + model.coefficient_spread * leverage
                 )
-                good = np.isfinite(mean) & np.isfinite(variance)
-                # Running mean and squares around it (Welford): no cancellation.
-                total += weight * good
-                step = np.where(good, mean - first, 0.0)
-                first += step * (weight / np.where(good, total, 1.0))
-                between += weight * np.where(good, step * (mean - first), 0.0)
-                within += weight * np.where(good, variance, 0.0)
-            std = np.sqrt((within + between) / total)
+            good = np.isfinite(means) & np.isfinite(variances)
+            finite = weights @ good
+            kept = np.where(good & _central(means, good, weights), weights[:, None], 0.0)
+            kept /= kept.sum(axis=0)
+            mean = np.sum(kept * np.where(kept > 0, means, 0.0), axis=0)
+            squares = np.where(kept > 0, (means - mean) ** 2 + variances, 0.0)
+            std = np.sqrt(np.sum(kept * squares, axis=0))
             y_mean, y_scale = self._problem.y_mean, self._problem.y_scale
-            mean = np.where(total > 0, y_mean + y_scale * first, np.nan)
-            return mean, y_scale * std, 1.0 - total
+            mean = np.where(finite > 0, y_mean + y_scale * mean, np.nan)
+            return mean, np.where(finite > 0, y_scale * std, np.nan), 1.0 - finite
 
     def sample(
         self, X: np.ndarray, n_draws: int, rng: np.random.Generator
@@ -310,6 +320,17 @@ class Posterior:
                 noises.append(noise)
         y_mean, y_scale = self._problem.y_mean, self._problem.y_scale
         return y_mean + y_scale * np.concatenate(means), y_scale * np.concatenate(noises)
+
+
+def _central(values: np.ndarray, good: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return which values lie, by weight, in the central part of each column of `values`."""
+    order = np.argsort(np.where(good, values, np.inf), axis=0)
+    ranked = np.take_along_axis(np.where(good, weights[:, None], 0.0), order, axis=0)
+    middle = (np.cumsum(ranked, axis=0) - 0.5 * ranked) / ranked.sum(axis=0)
+    central = np.empty_like(good)
+    inside = (middle >= _TAIL) & (middle <= 1.0 - _TAIL)
+    np.put_along_axis(central, order, inside, axis=0)
+    return central
 
 
 def _standardise(

@@ -8,14 +8,13 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .diagnostics import cut_short, effort, history
 from .kernels import units
-from .kernels.choose import MOVE_NAMES
 from .operators import operator_weights
 from .posterior import NoFiniteModel, Posterior
 from .prior import NoisePrior, TermsPrior, TreePrior, terms_prior
@@ -69,7 +68,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     chains : int, default=4
         Independent chains.
     timeout : float, optional
-        Seconds after which sampling ends with what it has; compilation is not counted.
+        Seconds after which sampling ends with what it has, at most 60 % of them for warm-up;
+        compilation is not counted. `diagnostics_["timed_out"]` tells whether it was needed.
     n_jobs : int, optional
         Chains that run at the same time, as in joblib; -1 uses all cores. The result does not
         depend on it.
@@ -90,7 +90,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     history_ : DataFrame
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
-        Proposals made and evaluated, acceptance by move, seconds.
+        `proposals`, `evaluations`, `acceptance` by move, `seconds`, `log_likelihood` of the draws
+        of each chain, and whether the run was `interrupted` or `timed_out`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when `X` has column names.
@@ -153,7 +154,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         self
-            Ctrl-C ends the run early; what was drawn so far is kept, and a warning says so.
+            Ctrl-C ends the run early; what was drawn so far is kept, and a warning says so. A
+            second one within two seconds raises KeyboardInterrupt.
         """
         sampler = self._check_parameters()
         random_state = self._check_random_state()
@@ -172,6 +174,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict by the posterior mean.
+
+        It is the mean over formulas, weighted by their probabilities, not the value of
+        `best_formula_`. At each row the most extreme draws are left out, 0.2 per cent of the
+        posterior on either side, as are those without a finite value there.
 
         Parameters
         ----------
@@ -334,49 +340,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             feature_names(self), table.used
         )
         self.best_formula_ = self.formula_objects_[0]
-        self.diagnostics_ = _diagnostics(trace)
+        self.diagnostics_ = effort(trace)
         if plug_in:
-            self.history_ = _history(trace, problem)
+            self.history_ = history(trace, problem)
         elif hasattr(self, "history_"):
             del self.history_  # of an earlier fit
-        if trace.interrupted:
-            n = sum(len(chain) for chain in trace.chains)
-            warnings.warn(
-                f"interrupted: the model is fitted on the {n} draws made so far",
-                SamplingWarning,
-                stacklevel=3,
-            )
-
-
-def _diagnostics(trace: Trace) -> dict[str, Any]:
-    proposed, evaluated, accepted = trace.counts.sum(axis=0)
-    return {
-        "proposals": int(proposed.sum()),
-        "evaluations": int(evaluated.sum()),
-        "acceptance": {
-            name: float(a / p)
-            for name, p, a in zip(MOVE_NAMES, proposed, accepted, strict=True)
-            if p
-        },
-        "seconds": trace.seconds,
-        "log_likelihood": [chain.log_likelihood for chain in trace.chains],
-        "interrupted": trace.interrupted,
-        "timed_out": trace.timed_out,
-    }
-
-
-def _history(trace: Trace, problem: Problem) -> pd.DataFrame:
-    return pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "chain": i,
-                    "trees": chain.times,
-                    "rmse": np.sqrt(chain.rss / problem.data.n) * problem.y_scale,
-                    "n_nodes": chain.n_nodes,
-                }
-            )
-            for i, chain in enumerate(trace.chains)
-        ],
-        ignore_index=True,
-    )
+        message = cut_short(trace)
+        if message is not None:
+            warnings.warn(message, SamplingWarning, stacklevel=3)

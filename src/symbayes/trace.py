@@ -74,6 +74,8 @@ class Trace:
     """Time spent sampling."""
     interrupted: bool = False
     """Whether the user stopped the run."""
+    warmed_up: bool = True
+    """Whether warm-up went on for as long as it was meant to."""
     timed_out: bool = False
     """Whether the time limit ended the run before all draws were made."""
 

@@ -49,6 +49,7 @@ def feature_names(estimator: Any) -> list[str]:
 
 def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     """Validate training data, and record names and number of the columns on the estimator."""
+    _refuse_repeated_names(X)
     _refuse_text(X, "X")
     _refuse_text(y, "y")
     _refuse_not_finite_y(y)
@@ -58,7 +59,6 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
             copy=True,
         )  # fmt: skip
     y = np.array(y, dtype=np.float64)
-    _refuse_repeated_names(estimator)
     _refuse_not_finite(estimator, X)
     weights = _check_weights(sample_weight, len(y))
     keep = weights > 0
@@ -139,8 +139,8 @@ def _refuse_not_finite_y(y: Any) -> None:
     )
 
 
-def _refuse_repeated_names(estimator: Any) -> None:
-    names = feature_names(estimator)
+def _refuse_repeated_names(X: Any) -> None:
+    names = [str(name) for name in getattr(X, "columns", [])]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(

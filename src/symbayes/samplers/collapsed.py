@@ -98,7 +98,7 @@ class CollapsedSampler:
             advance(run, n)
             run.trace.extend(run.output, n)
 
-        _warm_up(problem, runs, advance, self, tune, workers, watch, progress)
+        warmed_up = _warm_up(problem, runs, advance, self, tune, workers, watch, progress)
         done = run_rounds(
             runs, keep, draws, workers, watch, 1.0,
             lambda n: progress("drawing", n, draws), _LARGEST_ROUND,
@@ -114,6 +114,7 @@ class CollapsedSampler:
             counts=np.array([run.chain.counts for run in runs]),
             seconds=watch.seconds,
             interrupted=watch.interrupted,
+            warmed_up=warmed_up,
             timed_out=timed_out,
         )
 
@@ -137,12 +138,14 @@ class NoStart(RuntimeError):
     """No formula could be found that has a finite value on all rows."""
 
 
-def _warm_up(problem, runs, advance, settings, tune, workers, watch, progress) -> None:
+def _warm_up(problem, runs, advance, settings, tune, workers, watch, progress) -> bool:
+    """Bring the chains to good states; return whether there was time for all of it."""
+    done = 0
     starts = min(settings.starts, max(1, tune))
     bounds = np.linspace(0, tune, starts + 1).astype(int)
     for i in range(starts):
         share = _WARM_UP_SHARE * (i + 1) / starts
-        run_rounds(
+        done += run_rounds(
             runs, advance, int(bounds[i + 1] - bounds[i]), workers, watch, share,
             partial(_report, progress, int(bounds[i]), tune), _LARGEST_ROUND,
         )  # fmt: skip
@@ -154,6 +157,7 @@ def _warm_up(problem, runs, advance, settings, tune, workers, watch, progress) -
     best, behind = _hopeless(runs)
     for run in behind:
         _take_over(run, best)
+    return done >= tune
 
 
 def _hopeless(runs: list[_Run]) -> tuple[_Run, list[_Run]]:

@@ -10,8 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 # A round should take about so long: short enough to stop at once, long enough to cost nothing.
 _SECONDS_A_ROUND = 0.2
+# A second Ctrl-C so soon after the first is meant for the whole program.
+_SECONDS_OF_IMPATIENCE = 2.0
 
 Progress = Callable[[str, int, int], None]
 
@@ -19,9 +23,12 @@ Progress = Callable[[str, int, int], None]
 class Watch:
     """Knows when to stop: at a time limit, or when the user presses Ctrl-C.
 
-    While it is entered, the first Ctrl-C is noted and the run ends after the current round with
-    what it has; a second one interrupts as usual.
+    While it is entered, a Ctrl-C is noted and the run ends after the current round with what it
+    has. A second one within two seconds interrupts as usual, also when another fit has begun in
+    between, as in cross-validation.
     """
+
+    _last_interrupt = -np.inf
 
     def __init__(self, timeout: float | None, started: float | None = None):
         self.started = time.monotonic() if started is None else started
@@ -42,7 +49,10 @@ class Watch:
             signal.signal(signal.SIGINT, self._previous or signal.SIG_DFL)
 
     def _on_interrupt(self, number: int, frame: Any) -> None:
-        if self.interrupted:
+        now = time.monotonic()
+        again = now - Watch._last_interrupt < _SECONDS_OF_IMPATIENCE
+        Watch._last_interrupt = now
+        if self.interrupted or again:
             raise KeyboardInterrupt
         self.interrupted = True
 

@@ -1,0 +1,65 @@
+"""How a run went: effort, acceptance, the paper's record, and whether it was cut short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .kernels.choose import MOVE_NAMES
+from .problem import Problem
+from .trace import Trace
+
+
+def cut_short(trace: Trace) -> str | None:
+    """Return what to tell a user whose run kept less than was asked for, if so."""
+    draws = sum(len(chain) for chain in trace.chains)
+    first_look = "" if trace.warmed_up else (
+        "; warm-up was not finished, so the formulas are a first look and their probabilities mean "
+        "little"
+    )  # fmt: skip
+    if trace.interrupted:
+        return f"interrupted: the model is fitted on the {draws} draws made so far{first_look}"
+    if not trace.warmed_up:
+        return (
+            f"timeout: the model is fitted on {draws} draws{first_look}; raise timeout, or lower "
+            "tune"
+        )
+    return None
+
+
+def effort(trace: Trace) -> dict[str, Any]:
+    """Return what was tried and accepted, and how long it took."""
+    proposed, evaluated, accepted = trace.counts.sum(axis=0)
+    return {
+        "proposals": int(proposed.sum()),
+        "evaluations": int(evaluated.sum()),
+        "acceptance": {
+            name: float(a / p)
+            for name, p, a in zip(MOVE_NAMES, proposed, accepted, strict=True)
+            if p
+        },
+        "seconds": trace.seconds,
+        "log_likelihood": [chain.log_likelihood for chain in trace.chains],
+        "interrupted": trace.interrupted,
+        "timed_out": trace.timed_out,
+    }
+
+
+def history(trace: Trace, problem: Problem) -> pd.DataFrame:
+    """Return RMSE and number of nodes at every acceptance of the paper's sampler."""
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "chain": i,
+                    "trees": chain.times,
+                    "rmse": np.sqrt(chain.rss / problem.data.n) * problem.y_scale,
+                    "n_nodes": chain.n_nodes,
+                }
+            )
+            for i, chain in enumerate(trace.chains)
+        ],
+        ignore_index=True,
+    )
