@@ -97,12 +97,6 @@ class Tree:
                 return found
         return None
 
-    def parent_of(self, wanted):
-        for node in self.preorder():
-            if any(child is wanted for child in node.children):
-                return node
-        return None
-
 
 def to_nodes(tree):
     nodes = np.zeros(tree.size(), NODE)
@@ -416,12 +410,3 @@ def collapsed_log_likelihood(trees, X, y, weights, nu, lam):
         return -math.inf
     n = float(np.sum(weights))
     return -0.5 * len(trees) * math.log(1 + n) - 0.5 * (n - 1 + nu) * math.log(nu * lam + rss)
-
-
-def plug_in_log_marginal(trees, X, y, weights, nu, lam):
-    """The plug-in likelihood with the noise variance integrated over its prior."""
-    values = columns_of(trees, X)
-    if values is None:
-        return -math.inf
-    rss, _ = fit(values, scaled(y, weights), weights)
-    return -0.5 * (float(np.sum(weights)) + nu) * math.log(nu * lam + rss)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from symbayes.kernels import opcodes
+from symbayes.kernels.tree import NODE
 from symbayes.operators import OPERATORS
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.problem import Problem, make_problem
@@ -56,3 +57,16 @@ def beliefs(made: Problem, scales=(1.0, 1.0), move_shape=(0.25, 3.0)) -> naive.B
         scales,
         move_shape,
     )
+
+
+def tree(*parts, a=2.0, b=3.0):
+    """Nodes from names of operators and numbers of columns, in preorder."""
+    nodes = np.zeros(len(parts), NODE)
+    for node, part in zip(nodes, parts, strict=True):
+        if isinstance(part, int):
+            node["feature"] = part
+        else:
+            node["op"] = OPERATORS[part].opcode
+            if part == "lt":
+                node["a"], node["b"] = a, b
+    return nodes

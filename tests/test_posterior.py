@@ -6,27 +6,16 @@ import pytest
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TreePrior
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
-from symbayes.operators import OPERATORS
 from symbayes.posterior import NoFiniteModel, Posterior
 from symbayes.problem import make_problem, pad, padded
 from symbayes.trace import ChainTrace, Trace
 from symbayes.validation import Table
 
+from .problems import tree
+
 RNG = np.random.default_rng(60)
 X = RNG.uniform(0.5, 2, (40, 2))
 Y = 2 * X[:, 0] ** 2 - 3 * X[:, 1] + 1 + RNG.normal(0, 0.1, 40)
-
-
-def tree(*parts, a=1.0, b=0.0):
-    nodes = np.zeros(len(parts), NODE)
-    for node, part in zip(nodes, parts, strict=True):
-        if isinstance(part, int):
-            node["feature"] = part
-        else:
-            node["op"] = OPERATORS[part].opcode
-            if part == "lt":
-                node["a"], node["b"] = a, b
-    return nodes
 
 
 def posterior(*chains, y=Y, x=X, weights=None, holding=None, plug_in=False, noise=0.25):

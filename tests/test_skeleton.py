@@ -1,24 +1,10 @@
 """Two draws are one formula when they differ in constants only."""
 
-import numpy as np
 import pytest
 
-from symbayes.kernels.tree import NODE
-from symbayes.operators import OPERATORS
 from symbayes.skeleton import skeleton
 
-
-def tree(*parts, a=2.0, b=3.0):
-    """Nodes from names of operators and numbers of columns, in preorder."""
-    nodes = np.zeros(len(parts), NODE)
-    for node, part in zip(nodes, parts, strict=True):
-        if isinstance(part, int):
-            node["feature"] = part
-        else:
-            node["op"] = OPERATORS[part].opcode
-            if part == "lt":
-                node["a"], node["b"] = a, b
-    return nodes
+from .problems import tree
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from symbayes.kernels.paper_step import paper_step_tree
 from symbayes.kernels.rng import integer, uniform
 from symbayes.kernels.scales import update_scales
 from symbayes.kernels.step import step_birth, step_death, step_tree
-from symbayes.kernels.tree import NODE, subtree_end
+from symbayes.kernels.tree import NODE, arity, subtree_end
 
 FLAGS = {"error_model": "numpy", "_nrt": False}
 
@@ -27,18 +27,14 @@ def load_state(code, chain, data, scratch, nodes, row, n_terms, allow):
     """Put a packed state into a chain; return its residual sum of squares."""
     rss = data.n
     at = 0
-    for k in range(n_terms):
-        chain.slots[k] = k
-    chain.slots[chain.slots.shape[0] - 1] = chain.slots.shape[0] - 1
-    for k in range(n_terms, chain.slots.shape[0]):
+    for k in range(chain.slots.shape[0]):
         chain.slots[k] = k
     for k in range(n_terms):
         target = tree_start(chain, k)
         missing = 1
         while missing > 0:
-            op = nodes[row, at]["op"]
             chain.nodes[target] = nodes[row, at]
-            missing += (op > 0) + (op >= 17) - 1
+            missing += arity(nodes[row, at]["op"]) - 1
             at += 1
             target += 1
         rss = code.fit(code.evaluate, chain, k, k + 1, data, scratch, allow)
