@@ -4,8 +4,8 @@ from .formula import Formula
 from .operators import OPERATOR_SETS, OPERATORS
 from .prior import NoisePrior, TermsPrior, TreePrior
 from .regressor import BayesianSymbolicRegressor, SamplingWarning
-from .samplers.collapsed import CollapsedSampler
 from .samplers.paper import PaperSampler
+from .samplers.tempered import TemperedSampler
 from .validation import DataWarning
 
 __version__ = "0.1.0"
@@ -14,12 +14,12 @@ __all__ = [
     "OPERATORS",
     "OPERATOR_SETS",
     "BayesianSymbolicRegressor",
-    "CollapsedSampler",
     "DataWarning",
     "Formula",
     "NoisePrior",
     "PaperSampler",
     "SamplingWarning",
+    "TemperedSampler",
     "TermsPrior",
     "TreePrior",
     "__version__",

@@ -32,9 +32,10 @@ def cut_short(trace: Trace) -> str | None:
 def effort(trace: Trace) -> dict[str, Any]:
     """Return what was tried and accepted, and how long it took."""
     proposed, evaluated, accepted = trace.counts.sum(axis=0)
+    searched = np.zeros(3) if trace.search_counts is None else trace.search_counts.sum(axis=1)
     return {
-        "proposals": int(proposed.sum()),
-        "evaluations": int(evaluated.sum()),
+        "proposals": int(proposed.sum() + searched[0]),
+        "evaluations": int(evaluated.sum() + searched[1]),
         "acceptance": {
             name: float(a / p)
             for name, p, a in zip(MOVE_NAMES, proposed, accepted, strict=True)
@@ -44,6 +45,10 @@ def effort(trace: Trace) -> dict[str, Any]:
         "log_likelihood": [chain.log_likelihood for chain in trace.chains],
         "interrupted": trace.interrupted,
         "timed_out": trace.timed_out,
+        "settled": trace.settled,
+        "powers": [record.power for record in trace.ladders],
+        "swap_rates": [record.swap_rate for record in trace.ladders],
+        "round_trips": [record.round_trips for record in trace.ladders],
     }
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from . import expression as ex
+from . import prediction
+from .evaluation import evaluate_trees
+from .fitted import Model, State
 from .formula import Formula
+from .kernels import opcodes
 from .kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE
-from .kernels.evaluate import BLOCK, stack_slots
-from .kernels.units import load_evaluate
+from .kernels.tree import NODE
+from .polish import polish
 from .problem import Problem
+from .rounding import rounded
 from .skeleton import skeleton
 from .trace import Trace, split_terms
 
@@ -21,62 +26,14 @@ from .trace import Trace, split_terms
 _SAME_FIT = 1.0e-7
 # An intercept or a term below this part of the spread of y is a rounding error.
 _ROUNDING = 1.0e-12
-# Share of the posterior on either side that a prediction leaves out.
-_TAIL = 0.002
-# Models times rows that are predicted at once.
-_PREDICTIONS_AT_ONCE = 2_000_000
 # Rows on which fitted values are compared.
 _PROBE_ROWS = 500
-# Rows times models to fit after a run, and the fewest models whatever the number of rows.
-_MOST_WORK, _FEWEST_FITS = 100_000_000, 200
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """One state of the chains, as often as they were in it."""
-
-    trees: tuple[np.ndarray, ...]
-    """Nodes of each term."""
-    weight: float
-    """Posterior probability of this very state among the draws."""
-    log_likelihood: float
-    noise_variance: float
-    """Mean of the scaled noise variance drawn with it, by the paper's sampler."""
-
-    @property
-    def n_nodes(self) -> int:
-        """Nodes of all trees together."""
-        return sum(len(tree) for tree in self.trees)
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """One state of the chain with its least-squares fit.
-
-    "Scaled" is y less its mean, in units of its spread: squares of it are safe whatever y is.
-    """
-
-    state: State
-    intercept: float
-    """In units of y."""
-    coefficients: np.ndarray
-    """In units of y; 0 for a term that is a rounding error."""
-    centre: np.ndarray
-    """Means of the terms on the training rows."""
-    length: np.ndarray
-    """Lengths of the centred terms."""
-    beta: np.ndarray
-    """Scaled coefficients of the terms centred and scaled to length one."""
-    inverse_root: np.ndarray
-    """R^-1 of the QR factorisation of those terms: (G'G)^-1 = R^-1 R^-T."""
-    probe: np.ndarray
-    """Scaled fitted values on some of the rows."""
-    mse: float
-    """Scaled mean square of the residuals."""
-    noise_variance: float
-    """Posterior mean of the scaled noise variance."""
-    coefficient_spread: float
-    """Factor g / (1 + g) on the variance of the coefficients; 0 where they are plugged in."""
+# Formulas, from the most probable on, whose constants are polished, and simple ones offered.
+_POLISHED, _ROUNDED = 20, 5
+# Rows times models to fit after a run, and the fewest and most models whatever the number of rows.
+_MOST_WORK, _FEWEST_FITS, _MOST_FITS = 100_000_000, 200, 1500
+# Formulas that are listed; what is left is spread thinly over many.
+_LISTED = 300
 
 
 class NoFiniteModel(RuntimeError):
@@ -95,11 +52,12 @@ class Posterior:
         self._plug_in = plug_in
         self._training = problem.data.x.reshape(-1, len(problem.data.y))
         # Fits cost time with the number of rows; for large tables only so many are made.
-        most = max(_FEWEST_FITS, _MOST_WORK // len(y))
+        most = min(_MOST_FITS, max(_FEWEST_FITS, _MOST_WORK // len(y)))
         states = self._collect(trace)
+        self._uses = self._count_uses(states)
         with np.errstate(all="ignore"):
             self.models = self._fit_all(_thin(states, most))
-            self.formula_models = self._group(states, most)
+            self.formula_models = self._group(states, min(most, _LISTED))
         if not self.models or not self.formula_models:
             raise NoFiniteModel
 
@@ -124,6 +82,17 @@ class Posterior:
         ]
         return sorted(states, key=lambda state: -state.weight)
 
+    def _count_uses(self, states: list[State]) -> np.ndarray:
+        uses = np.zeros(len(self._problem.feature_weights))
+        for state in states:
+            nodes = np.concatenate([np.empty(0, NODE), *state.trees])
+            uses[np.unique(nodes["feature"][nodes["op"] == opcodes.FEATURE])] += state.weight
+        return np.minimum(uses, 1.0)
+
+    def inclusion(self) -> np.ndarray:
+        """Return the probability that a formula uses it, for each column of the problem."""
+        return self._uses
+
     def _fit_all(self, states: list[State]) -> list[tuple[float, Model]]:
         """Return the fits of the states with their weights, which sum to 1."""
         fits = [(state.weight, self._fit(state)) for state in states]
@@ -142,7 +111,8 @@ class Posterior:
             key = tuple(sorted(skeleton(tree) for tree in state.trees))
             by_skeleton.setdefault(key, []).append(state)
         ranked = sorted(by_skeleton.values(), key=lambda group: -sum(s.weight for s in group))
-        shown, lost = [], 0.0
+        shown: list[tuple[float, Model]] = []
+        lost = 0.0
         for group in ranked[:most]:
             fewest = min(state.n_nodes for state in group)
             best = max(
@@ -150,19 +120,38 @@ class Posterior:
                 key=lambda state: state.log_likelihood,
             )
             model, weight = self._fit(best), sum(state.weight for state in group)
+            if model is not None and len(shown) < _POLISHED:
+                model = self._polished(model)
             if model is None:
                 lost += weight
             else:
                 shown.append((weight, model))
         return _merge_equal_fits([(weight / (1.0 - lost), model) for weight, model in shown])
 
+    def _polished(self, model: Model) -> Model:
+        """Return a model with the best constants for its structure."""
+        state = model.state
+        if not any((tree["op"] == opcodes.LT).any() for tree in state.trees):
+            return model
+        trees = polish(
+            state.trees,
+            self._training,
+            self._scaled_y,
+            self._row_weights,
+            self._problem.data.noise_prior,
+        )
+        # It looks at a part of the rows; what does not hold on all of them is dropped.
+        return self._fit(replace(state, trees=trees)) or model
+
     def _fit(self, state: State) -> Model | None:
         """Return a state with its fit; None if a coefficient is too large or small for a number."""
         problem, y = self._problem, self._scaled_y
-        columns = self.evaluate(state.trees, self._training)[:, : len(y)]
+        columns = evaluate_trees(state.trees, self._training)[:, : len(y)]
         n = problem.data.n
         root = np.sqrt(self._row_weights)
         design, centre, length = _standardise(columns, self._row_weights)
+        if not np.isfinite(design).all():
+            return None
         weighted = design * root[:, None]
         q, r = np.linalg.qr(weighted)
         diagonal = np.abs(np.diag(r))
@@ -204,21 +193,6 @@ class Posterior:
             coefficient_spread=spread,
         )
 
-    def evaluate(self, trees: Sequence[np.ndarray], columns: np.ndarray) -> np.ndarray:
-        """Return the value of each tree on a table given as columns."""
-        evaluate = load_evaluate()
-        n_rows = columns.shape[1]
-        # Compiled code is made for writable arrays; those of a model loaded from disk may not be.
-        flat = np.require(columns, np.float64, ["C", "W"]).reshape(-1)
-        values = np.empty((len(trees), n_rows))
-        size = max((len(tree) for tree in trees), default=1)
-        stack = np.empty(stack_slots(size) * BLOCK)
-        where = np.empty(2 * size + 4, np.int64)
-        target = values.reshape(-1)
-        for k, tree in enumerate(trees):
-            evaluate(np.array(tree), 0, flat, n_rows, target, k * n_rows, stack, where)
-        return values
-
     def formulas(
         self, names: Sequence[str], used: np.ndarray
     ) -> tuple[pd.DataFrame, list[Formula]]:
@@ -228,14 +202,11 @@ class Posterior:
         """
         rows, formulas = [], []
         for probability, shown in self.formula_models:
-            order = np.argsort(-np.abs(shown.beta), kind="stable")  # largest contribution first
-            expression = ex.linear_combination(
-                shown.intercept,
-                shown.coefficients[order].tolist(),
-                [ex.from_nodes(shown.state.trees[k], used.tolist()) for k in order],
-            )
-            formula = Formula._from_expression(expression, names)
+            formula = _formula(shown, names, used)
             formulas.append(formula)
+            simple = formula
+            if len(formulas) <= _ROUNDED:
+                simple = self._rounded(shown, names, used)
             rows.append(
                 {
                     "probability": min(1.0, probability),
@@ -244,93 +215,58 @@ class Posterior:
                     "n_nodes": formula.n_nodes,
                     "rmse": np.sqrt(shown.mse) * self._problem.y_scale,
                     "r2": 1.0 - shown.mse,
+                    "rounded": str(simple),
                 }
             )
         return pd.DataFrame(rows), formulas
 
-    def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return mean, standard deviation and share of draws left out, for each row.
+    def _rounded(self, model: Model, names: Sequence[str], used: np.ndarray) -> Formula:
+        """Return a formula with simple constants where the data do not object."""
+        problem = self._problem
+        n_rows = len(self._scaled_y)
+        table = np.zeros((len(names), n_rows))
+        table[used] = self._training[:, :n_rows]
+        simple = rounded(
+            _expression(model, used),
+            table,
+            problem.y_mean + problem.y_scale * self._scaled_y,
+            self._row_weights,
+            (float(problem.data.noise_prior[0]), float(problem.data.noise_prior[1])),
+            problem.y_scale,
+        )
+        return Formula._from_expression(simple, names)
 
-        Draws that are not finite at a row are left out there. So are the most extreme ones, 0.2
-        per cent of the posterior on either side: a formula of no weight may take off just
-        outside the training rows, and a plain mean would follow it.
-        """
-        chunk = max(1, _PREDICTIONS_AT_ONCE // len(self.models))
-        parts = [self._predict_some(X[i : i + chunk]) for i in range(0, len(X), chunk)]
-        mean, std, left_out = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return mean, std, left_out
-
-    def _predict_some(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        columns = np.ascontiguousarray(X.T)
-        weights = np.array([weight for weight, _ in self.models])
-        means, variances = np.empty((2, len(weights), len(X)))
-        # The intercept has a flat prior, so that nothing shrinks its variance.
-        intercept_variance = 0.0 if self._plug_in else 1.0 / self._problem.data.n
+    def formula_of(
+        self, trees: Sequence[np.ndarray], names: Sequence[str], used: np.ndarray
+    ) -> Formula | None:
+        """Return trees with their least-squares fit as a formula, None if there is no such fit."""
         with np.errstate(all="ignore"):
-            for i, (_, model) in enumerate(self.models):
-                values = self.evaluate(model.state.trees, columns)
-                design = (values - model.centre[:, None]) / model.length[:, None]
-                leverage = np.sum((model.inverse_root.T @ design) ** 2, axis=0)
-                means[i] = model.beta @ design
-                variances[i] = model.noise_variance * (
-                    1.0 + intercept_variance + model.coefficient_spread * leverage
-                )
-            good = np.isfinite(means) & np.isfinite(variances)
-            finite = weights @ good
-            kept = np.where(good & _central(means, good, weights), weights[:, None], 0.0)
-            kept /= kept.sum(axis=0)
-            mean = np.sum(kept * np.where(kept > 0, means, 0.0), axis=0)
-            squares = np.where(kept > 0, (means - mean) ** 2 + variances, 0.0)
-            std = np.sqrt(np.sum(kept * squares, axis=0))
-            y_mean, y_scale = self._problem.y_mean, self._problem.y_scale
-            mean = np.where(finite > 0, y_mean + y_scale * mean, np.nan)
-            return mean, np.where(finite > 0, y_scale * std, np.nan), 1.0 - finite
+            model = self._fit(State(tuple(trees), 0.0, 0.0, 0.0))
+        return None if model is None else _formula(model, names, used)
+
+    def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return mean, standard deviation and share of draws left out, for each row."""
+        return prediction.predict(self.models, X, self._problem, self._plug_in)
 
     def sample(
         self, X: np.ndarray, n_draws: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return draws of the mean of y at each row, one row a draw, and of the noise.
-
-        Given a model, noise and coefficients come from their exact posterior; the noise is a
-        standard deviation. Adding it to the mean gives draws of new observations.
-        """
-        columns = np.ascontiguousarray(X.T)
-        nu, lam = self._problem.data.noise_prior
-        n = self._problem.data.n
-        weights = np.array([weight for weight, _ in self.models])
-        times = np.bincount(
-            rng.choice(len(weights), n_draws, p=weights / weights.sum()), minlength=len(weights)
-        )
-        means, noises = [], []
-        with np.errstate(all="ignore"):
-            for i in np.flatnonzero(times):
-                model, m = self.models[i][1], times[i]
-                values = self.evaluate(model.state.trees, columns)
-                design = (values - model.centre[:, None]) / model.length[:, None]
-                if self._plug_in:
-                    noise = np.full(m, np.sqrt(model.noise_variance))
-                    intercept = np.zeros(m)
-                else:
-                    scale = 0.5 * (nu * lam + model.mse * n)
-                    noise = np.sqrt(scale / rng.gamma(0.5 * (n - 1.0 + nu), size=m))
-                    intercept = noise / np.sqrt(n) * rng.normal(size=m)
-                step = rng.normal(size=(m, len(model.beta))) @ model.inverse_root.T
-                beta = model.beta + np.sqrt(model.coefficient_spread) * noise[:, None] * step
-                means.append(intercept[:, None] + beta @ design)
-                noises.append(noise)
-        y_mean, y_scale = self._problem.y_mean, self._problem.y_scale
-        return y_mean + y_scale * np.concatenate(means), y_scale * np.concatenate(noises)
+        """Return draws of the mean of y at each row, one row a draw, and of the noise."""
+        return prediction.sample(self.models, X, n_draws, rng, self._problem, self._plug_in)
 
 
-def _central(values: np.ndarray, good: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return which values lie, by weight, in the central part of each column of `values`."""
-    order = np.argsort(np.where(good, values, np.inf), axis=0)
-    ranked = np.take_along_axis(np.where(good, weights[:, None], 0.0), order, axis=0)
-    middle = (np.cumsum(ranked, axis=0) - 0.5 * ranked) / ranked.sum(axis=0)
-    central = np.empty_like(good)
-    inside = (middle >= _TAIL) & (middle <= 1.0 - _TAIL)
-    np.put_along_axis(central, order, inside, axis=0)
-    return central
+def _expression(model: Model, used: np.ndarray) -> ex.Expression:
+    """Return a fitted model as an expression, its largest contribution first."""
+    order = np.argsort(-np.abs(model.beta), kind="stable")
+    return ex.linear_combination(
+        model.intercept,
+        model.coefficients[order].tolist(),
+        [ex.from_nodes(model.state.trees[k], used.tolist()) for k in order],
+    )
+
+
+def _formula(model: Model, names: Sequence[str], used: np.ndarray) -> Formula:
+    return Formula._from_expression(_expression(model, used), names)
 
 
 def _standardise(

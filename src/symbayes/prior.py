@@ -108,7 +108,7 @@ class NoisePrior:
     """
 
     shape: float = 1.0
-    scale: float = 1.0e-12
+    scale: float = 1.0e-20
 
     def __post_init__(self):
         for field in fields(self):

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .kernels import opcodes
-from .kernels.chain import NUMBERS, Chain, Scratch
+from .kernels.chain import NUMBERS, Chain, Few, Scratch
 from .kernels.choose import N_MOVES
 from .kernels.evaluate import BLOCK, PADDING, stack_slots
 from .kernels.likelihood import Data
+from .kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from .kernels.rng import seed_state
 from .kernels.tree import NODE
 from .kernels.tree_prior import Prior
-from .operators import OPERATORS
+from .operators import BY_OPCODE, OPERATORS
 from .prior import NoisePrior, TermsPrior, TreePrior
 from .validation import Table
+
+# Concentration of the prior of learned column weights: about so many columns matter.
+_RELEVANT_COLUMNS = 4.0
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Problem:
     tree_prior: TreePrior
     terms: TermsPrior | int
     """Prior of the number of terms, or that number."""
+    learn: bool = False
+    """Whether the weights of operators and columns are learned."""
 
     @property
     def max_nodes(self) -> int:
@@ -69,13 +76,22 @@ class Problem:
                 [tree.slope_shape, tree.slope_scale, tree.offset_shape, tree.offset_scale],
                 dtype=float,
             ),
+            operator_concentration=self._concentration(weights, np.inf),
+            feature_concentration=self._concentration(self.feature_weights, _RELEVANT_COLUMNS),
             log_terms=log_terms,
             move_shape=np.array(move_shape, dtype=float),
         )
 
+    def _concentration(self, weights: np.ndarray, most: float) -> np.ndarray:
+        """Return the Dirichlet prior of weights whose prior means are given."""
+        if not self.learn:
+            return np.empty(0)
+        used = np.count_nonzero(weights)
+        return weights / weights.sum() * min(used, most)
+
     def new_chain(self, seed: np.random.SeedSequence) -> Chain:
         """Return a chain that has not started (see `kernels.run`)."""
-        slots = self.most_terms + 1
+        slots = self.most_terms + 2
         start = self.terms if isinstance(self.terms, int) else 0
         return Chain(
             rng=seed_state(seed),
@@ -89,9 +105,52 @@ class Problem:
             counts=np.zeros((3, N_MOVES), np.int64),
         )
 
+    def response(self) -> np.ndarray:
+        """Return y in its own units, row by row; nan for the padding."""
+        with np.errstate(all="ignore"):
+            return self.y_mean + self.y_scale * (self.data.y / self.data.root_weight)
+
+    def on_rows(self, rows: np.ndarray, y: np.ndarray | None = None) -> Problem:
+        """Return the same problem on some of the rows, with another response if one is given."""
+        data = self.data
+        weights = data.root_weight[rows] ** 2
+        y = self.response()[rows] if y is None else y
+        x = data.x.reshape(-1, len(data.y))[:, rows]
+        table = Table(x.T, y, weights, np.arange(len(x)))
+        return make_problem(
+            table,
+            self.operator_weights,
+            self.feature_weights,
+            self.tree_prior,
+            NoisePrior(*data.noise_prior),
+            self.terms,
+            self.learn,
+        )
+
+    def _few(self) -> Few:
+        """Return a few rows, spread over the table, for the optimisation of constants."""
+        data = self.data
+        with_weight = np.flatnonzero(data.root_weight > 0)
+        m = min(MOST_ROWS, len(with_weight))
+        rows = with_weight[np.linspace(0, len(with_weight) - 1, m).astype(np.int64)]
+        width = self.most_terms + 2 + MOST_CONSTANTS
+        return Few(
+            x=data.x.reshape(-1, len(data.y))[:, rows].reshape(-1),
+            y=data.y[rows],
+            root_weight=data.root_weight[rows],
+            rows=rows,
+            share=np.zeros(1),
+            design=np.zeros(width * m),
+            factor=np.zeros(width * width),
+            z=np.zeros(width),
+            constants=np.zeros(MOST_CONSTANTS),
+            direction=np.zeros(MOST_CONSTANTS),
+            trial=np.zeros(MOST_CONSTANTS),
+        )
+
     def new_scratch(self) -> Scratch:
         """Return room to work in for one chain."""
-        slots = self.most_terms + 1
+        slots = self.most_terms + 2
         return Scratch(
             pending=np.zeros(self.max_nodes + 2, np.int64),
             where=np.zeros(2 * self.max_nodes + 4, np.int64),
@@ -100,6 +159,8 @@ class Problem:
             solution=np.zeros(slots),
             correction=np.zeros(slots),
             residual=np.zeros(len(self.data.y)),
+            counts=np.zeros(opcodes.N_OPCODES + len(self.feature_weights)),
+            few=self._few(),
         )
 
 
@@ -110,6 +171,7 @@ def make_problem(
     tree_prior: TreePrior,
     noise_prior: NoisePrior,
     terms: TermsPrior | int,
+    learn: bool = False,
 ) -> Problem:
     """Bring a validated table and the user's beliefs into the form of the kernels."""
     n_rows = len(table.y)
@@ -136,6 +198,44 @@ def make_problem(
         feature_weights=feature_weights,
         tree_prior=tree_prior,
         terms=terms,
+        learn=learn,
+    )
+
+
+def log_prior(problem: Problem, trees: Sequence[np.ndarray]) -> float:
+    """Return the log prior of a state, up to a constant, with all weights at their prior means.
+
+    The variances of the constants are integrated out one by one. It ranks states; the samplers
+    never need it, since everything but ratios cancels.
+    """
+    tree, total = problem.tree_prior, 0.0
+    if not isinstance(problem.terms, int):
+        total += len(trees) * np.log(problem.terms.decay)
+    operators = {OPERATORS[name].opcode: w for name, w in problem.operator_weights.items()}
+    for nodes in trees:
+        depths = [0]
+        for node in nodes:
+            depth, op = depths.pop(), int(node["op"])
+            split = tree.split_probability(depth)
+            if op == opcodes.FEATURE:
+                total += np.log((1.0 - split) * problem.feature_weights[node["feature"]])
+                continue
+            total += np.log(split * operators[op])
+            depths += [depth + 1] * BY_OPCODE[op].arity
+            if op == opcodes.LT:
+                a, b = float(node["a"]) - 1.0, float(node["b"])
+                total += _log_student(a, tree.slope_shape, tree.slope_scale)
+                total += _log_student(b, tree.offset_shape, tree.offset_scale)
+    return float(total)
+
+
+def _log_student(x: float, nu: float, scale: float) -> float:
+    """Return the log density of a normal whose variance is IG(nu / 2, nu scale / 2)."""
+    constant = math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu)
+    return (
+        constant
+        - 0.5 * math.log(nu * math.pi * scale)
+        - 0.5 * (nu + 1.0) * math.log1p(x * x / (nu * scale))
     )
 
 

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
@@ -20,13 +21,14 @@ from .posterior import NoFiniteModel, Posterior
 from .prior import NoisePrior, TermsPrior, TreePrior, terms_prior
 from .problem import Problem, check_buildable, make_problem, resolve_feature_weights
 from .progress import Display
-from .samplers.collapsed import CollapsedSampler, NoStart
+from .samplers.ladder import NoStart
 from .samplers.paper import PaperSampler
 from .samplers.running import Watch, Workers
+from .samplers.tempered import TemperedSampler
 from .trace import Trace
 from .validation import Table, check_new_rows, check_table, feature_names
 
-_SAMPLERS = {"collapsed": CollapsedSampler, "paper": PaperSampler}
+_SAMPLERS = {"tempered": TemperedSampler, "paper": PaperSampler}
 # The paper's number of terms, where the user leaves the choice to its sampler.
 _PAPER_TERMS = 2
 
@@ -58,19 +60,25 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     noise_prior : NoisePrior, optional
         Belief about the noise. The default lets data without noise be fitted to all digits;
         the paper's sampler, which draws the noise from this prior, expects about 10 %.
-    sampler : "collapsed", "paper", CollapsedSampler or PaperSampler, default="collapsed"
-        "collapsed" integrates coefficients and noise out; "paper" is the sampler of the paper,
+    hyperparameters : "learn" or "fixed", default="learn"
+        Whether the weights of operators and columns are learned along with the formulas, with
+        `operators` and `feature_weights` as their prior means, or fixed at those. Learned, few
+        relevant columns among many are found sooner. The paper's sampler has them fixed.
+    sampler : "tempered", "paper", TemperedSampler or PaperSampler, default="tempered"
+        "tempered" searches first and then samples by parallel tempering, coefficients and noise
+        integrated out; "paper" is the sampler of the paper,
         with a fixed number of terms (2 if `n_terms` is "auto").
     draws : int, default=1000
-        Draws a chain to keep.
-    tune : int, default=2000
-        Draws a chain for warm-up, thrown away.
+        Draws a chain to keep, at most; fewer when they agree before.
+    tune : int, optional
+        Draws a chain for warm-up, thrown away. With the default sampler it is the most that a
+        search may take, 15000 if not given; it ends sooner when the answer is settled.
     chains : int, default=4
-        Independent chains.
+        Independent chains; with the default sampler, ladders of tempered chains.
     timeout : float, optional
-        Seconds after which sampling ends with what it has, at most 60 % of them for warm-up;
+        Seconds after which sampling ends with what it has, at most 75 % of them for warm-up;
         compilation is not counted. `diagnostics_["timed_out"]` tells whether it was needed.
-    n_jobs : int, optional
+    n_jobs : int, default=-1
         Chains that run at the same time, as in joblib; -1 uses all cores. The result does not
         depend on it.
     random_state : int, RandomState or None
@@ -82,7 +90,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     ----------
     formulas_ : DataFrame
         The formulas found, most probable first, with columns `probability`, `formula`,
-        `n_terms`, `n_nodes`, `rmse` and `r2` (both on the training rows).
+        `n_terms`, `n_nodes`, `rmse` and `r2` (both on the training rows), and `rounded`: the
+        formula with simple constants (whole numbers, fractions, multiples of pi) where the data do
+        not object, for the first five.
     best_formula_ : Formula
         The most probable one; has ``str()``, ``.sympy()``, ``.latex()`` and ``.predict(X)``.
     formula_objects_ : list of Formula
@@ -90,8 +100,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     history_ : DataFrame
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
-        `proposals`, `evaluations`, `acceptance` by move, `seconds`, `log_likelihood` of the draws
-        of each chain, and whether the run was `interrupted` or `timed_out`.
+        `proposals` and `evaluations` (with those of the search), `acceptance` by move, `seconds`,
+        `log_likelihood` of the draws of each chain, whether the run was `interrupted`,
+        `timed_out` or `settled` before its budget was spent, `found` (what the search came upon,
+        and after how many seconds), and for each ladder of temperatures its `powers`,
+        `swap_rates` and `round_trips`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when `X` has column names.
@@ -118,12 +131,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         tree_prior: TreePrior | None = None,
         feature_weights: Sequence[float] | Mapping[str | int, float] | None = None,
         noise_prior: NoisePrior | None = None,
-        sampler: str | CollapsedSampler | PaperSampler = "collapsed",
+        hyperparameters: str = "learn",
+        sampler: str | TemperedSampler | PaperSampler = "tempered",
         draws: int = 1000,
-        tune: int = 2000,
+        tune: int | None = None,
         chains: int = 4,
         timeout: float | None = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
         random_state: int | np.random.RandomState | None = None,
         progress: bool = False,
     ):
@@ -132,6 +146,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.tree_prior = tree_prior
         self.feature_weights = feature_weights
         self.noise_prior = noise_prior
+        self.hyperparameters = hyperparameters
         self.sampler = sampler
         self.draws = draws
         self.tune = tune
@@ -205,7 +220,21 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             )
         return (mean, std) if return_std else mean
 
-    def _check_parameters(self) -> CollapsedSampler | PaperSampler:
+    def inclusion_probability(self) -> pd.Series:
+        """Return for each column the probability that the formula uses it.
+
+        Returns
+        -------
+        Series
+            Indexed by column name, or by ``x0, x1, ...`` where columns have none.
+        """
+        check_is_fitted(self)
+        names = feature_names(self)
+        result = np.zeros(len(names))
+        result[self._used] = self._posterior.inclusion()
+        return pd.Series(result, index=names, name="inclusion probability")
+
+    def _check_parameters(self) -> TemperedSampler | PaperSampler:
         """Check what does not depend on the data; return the sampler's settings."""
         for name, kind in (
             ("tree_prior", TreePrior),
@@ -219,6 +248,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
                 )
         for name, least in (("draws", 1), ("tune", 0), ("chains", 1)):
             value = getattr(self, name)
+            if name == "tune" and value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, Integral):
                 raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
             if value < least:
@@ -239,13 +270,17 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             raise TypeError(f"n_jobs must be an integer or None, not {type(self.n_jobs).__name__}")
         if self.n_jobs == 0:
             raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
+        if self.hyperparameters not in ("learn", "fixed"):
+            raise ValueError(
+                f"hyperparameters={self.hyperparameters!r}; it must be 'learn' or 'fixed'"
+            )
         if not isinstance(self.progress, bool | np.bool_):
             raise TypeError(f"progress must be True or False, not {self.progress!r}")
-        if isinstance(self.sampler, CollapsedSampler | PaperSampler):
+        if isinstance(self.sampler, TemperedSampler | PaperSampler):
             return self.sampler
         if not isinstance(self.sampler, str):
             raise TypeError(
-                "sampler must be 'collapsed', 'paper', a CollapsedSampler or a PaperSampler, not "
+                "sampler must be 'tempered', 'paper', a TemperedSampler or a PaperSampler, not "
                 f"{type(self.sampler).__name__}"
             )
         if self.sampler not in _SAMPLERS:
@@ -263,7 +298,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
                 " a numpy.random.RandomState or None"
             ) from None
 
-    def _terms(self, sampler: CollapsedSampler | PaperSampler) -> TermsPrior | int:
+    def _terms(self, sampler: TemperedSampler | PaperSampler) -> TermsPrior | int:
         terms = terms_prior(self.n_terms)
         if isinstance(sampler, PaperSampler) and not isinstance(terms, int):
             if isinstance(self.n_terms, TermsPrior):
@@ -289,13 +324,19 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
                 f" be at most {len(table.y) - 1}, or 'auto'"
             )
         return make_problem(
-            table, weights, by_column, tree_prior, self.noise_prior or default_noise, terms
+            table,
+            weights,
+            by_column,
+            tree_prior,
+            self.noise_prior or default_noise,
+            terms,
+            self.hyperparameters == "learn",
         )
 
     def _sample(
         self,
         problem: Problem,
-        sampler: CollapsedSampler | PaperSampler,
+        sampler: TemperedSampler | PaperSampler,
         random_state: np.random.RandomState,
         display: Display,
     ) -> Trace:
@@ -306,7 +347,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             with Workers(n_jobs) as workers, Watch(self.timeout) as watch:
                 return sampler.sample(
                     problem,
-                    tune=int(self.tune),
+                    tune=sampler.tune if self.tune is None else int(self.tune),
                     draws=int(self.draws),
                     seeds=seeds,
                     workers=workers,
@@ -323,7 +364,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     def _finish(
         self,
         problem: Problem,
-        sampler: CollapsedSampler | PaperSampler,
+        sampler: TemperedSampler | PaperSampler,
         trace: Trace,
         table: Table,
     ) -> None:
@@ -341,6 +382,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         )
         self.best_formula_ = self.formula_objects_[0]
         self.diagnostics_ = effort(trace)
+        self.diagnostics_["found"] = [
+            (
+                find.seconds,
+                str(self._posterior.formula_of(find.trees, feature_names(self), table.used)),
+            )
+            for find in trace.search
+        ]
         if plug_in:
             self.history_ = history(trace, problem)
         elif hasattr(self, "history_"):

@@ -40,6 +40,11 @@ class ChainTrace:
             if out_times is not None:
                 self.times.append(int(out_times[i]))
 
+    def clear(self) -> None:
+        """Forget all draws."""
+        for values in (self.nodes, self.n_terms, self.numbers, self.times):
+            values.clear()
+
     @property
     def log_likelihood(self) -> np.ndarray:
         """Log-likelihood of each draw."""
@@ -61,6 +66,28 @@ class ChainTrace:
         return np.array([len(nodes) for nodes in self.nodes])
 
 
+@dataclass(frozen=True)
+class LadderRecord:
+    """How the temperatures of one ladder mixed while drawing."""
+
+    power: np.ndarray
+    """Powers of the likelihood, from 1 down."""
+    swap_rate: np.ndarray
+    """For each pair of neighbours, the share of swaps accepted."""
+    round_trips: int
+    """How often a replica went from the coldest temperature to the hottest and back."""
+
+
+@dataclass(frozen=True)
+class Find:
+    """A state that was the best so far when the search came upon it."""
+
+    seconds: float
+    score: float
+    """Log posterior, up to a constant."""
+    trees: list[np.ndarray]
+
+
 @dataclass
 class Trace:
     """The draws of all chains, and how they came about."""
@@ -78,6 +105,14 @@ class Trace:
     """Whether warm-up went on for as long as it was meant to."""
     timed_out: bool = False
     """Whether the time limit ended the run before all draws were made."""
+    settled: bool = False
+    """Whether drawing ended early because the draws agree."""
+    search_counts: np.ndarray | None = None
+    """Proposals of the search made, evaluated and accepted, by move."""
+    search: list[Find] = field(default_factory=list)
+    """What the search came upon, each better than the one before."""
+    ladders: list[LadderRecord] = field(default_factory=list)
+    """One for each chain; empty without temperatures."""
 
 
 def state_size(nodes: np.ndarray, n_terms: int) -> int:

@@ -33,7 +33,7 @@ class Chain(NamedTuple):
     dots: np.ndarray
     """Inner products of the columns with the response, by slot."""
     slots: np.ndarray
-    """Slots of the terms in their order; the last entry is the slot for proposals."""
+    """Slots of the terms in their order; the last two entries are slots for proposals."""
     n_terms: np.ndarray
     """The number of terms, one entry."""
     numbers: np.ndarray
@@ -48,6 +48,25 @@ class Code(NamedTuple):
     evaluate: object
     fit: object
     propose: object
+    optimise: object
+
+
+class Few(NamedTuple):
+    """A few rows of the table, and room for the optimisation of constants on them."""
+
+    x: np.ndarray
+    y: np.ndarray
+    root_weight: np.ndarray
+    rows: np.ndarray
+    """Which rows of the table these are."""
+    share: np.ndarray
+    """How often the constants of a proposal are optimised; 0 while drawing. One entry."""
+    design: np.ndarray
+    factor: np.ndarray
+    z: np.ndarray
+    constants: np.ndarray
+    direction: np.ndarray
+    trial: np.ndarray
 
 
 class Scratch(NamedTuple):
@@ -60,6 +79,8 @@ class Scratch(NamedTuple):
     solution: np.ndarray
     correction: np.ndarray
     residual: np.ndarray
+    counts: np.ndarray
+    few: Few
 
 
 @kernel

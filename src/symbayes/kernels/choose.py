@@ -10,6 +10,7 @@ import numpy as np
 
 from .candidates import census
 from .compiling import kernel
+from .opcodes import ADD, SUB
 from .rng import uniform
 
 # NumPy integers: for Python's own, Numba would compile a function once for every value passed.
@@ -22,7 +23,10 @@ REASSIGN_OPERATOR = np.int64(5)
 REASSIGN_FEATURE = np.int64(6)
 BIRTH = np.int64(7)
 DEATH = np.int64(8)
-N_MOVES = 9
+SPLIT = np.int64(9)
+MERGE = np.int64(10)
+EXCHANGE = np.int64(11)
+N_MOVES = 12
 
 #: What the moves are called in reports.
 MOVE_NAMES = (
@@ -35,10 +39,16 @@ MOVE_NAMES = (
     "reassign feature",
     "birth",
     "death",
+    "split",
+    "merge",
+    "exchange",
 )
 
 #: What a free number of terms costs in moves: the share of births and deaths together.
 JUMP_SHARE = 0.2
+#: The share of splits and merges together, and of exchanges between two terms.
+SUM_SHARE = 0.04
+EXCHANGE_SHARE = 0.04
 
 
 @kernel
@@ -132,3 +142,54 @@ def death_probability(n_terms, log_terms):
     if n_terms == 0 or log_terms[n_terms - 1] == -math.inf:
         return 0.0
     return 0.5 * JUMP_SHARE
+
+
+@kernel
+def sum_weight(prior):
+    """Return the weight of + and - together."""
+    return prior.operator_cdf[SUB] - prior.operator_cdf[ADD - 1]
+
+
+@kernel
+def split_probability(n_terms, prior):
+    """Return the probability of trying to split a term, given the number of terms."""
+    log_terms = prior.log_terms
+    if n_terms == 0 or n_terms + 1 >= log_terms.shape[0] or log_terms[n_terms + 1] == -math.inf:
+        return 0.0
+    return 0.5 * SUM_SHARE if sum_weight(prior) > 0.0 else 0.0
+
+
+@kernel
+def merge_probability(n_terms, prior):
+    """Return the probability of trying to merge two terms, given the number of terms."""
+    if n_terms < 2 or prior.log_terms[n_terms - 1] == -math.inf:
+        return 0.0
+    return 0.5 * SUM_SHARE if sum_weight(prior) > 0.0 else 0.0
+
+
+@kernel
+def exchange_probability(n_terms):
+    """Return the probability of trying an exchange between two terms."""
+    return EXCHANGE_SHARE if n_terms > 1 else 0.0
+
+
+@kernel
+def choose_jump(rng, n_terms, prior):
+    """Return a move that concerns more than one tree, or -1 for a move on a single one."""
+    u = uniform(rng)
+    u -= birth_probability(n_terms, prior.log_terms)
+    if u < 0.0:
+        return BIRTH
+    u -= death_probability(n_terms, prior.log_terms)
+    if u < 0.0:
+        return DEATH
+    u -= split_probability(n_terms, prior)
+    if u < 0.0:
+        return SPLIT
+    u -= merge_probability(n_terms, prior)
+    if u < 0.0:
+        return MERGE
+    u -= exchange_probability(n_terms)
+    if u < 0.0:
+        return EXCHANGE
+    return np.int64(-1)

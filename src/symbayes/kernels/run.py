@@ -14,17 +14,12 @@ from .chain import (
     tree_start,
 )
 from .compiling import entry_point, kernel, merged
-from .likelihood import collapsed_log_likelihood, plug_in_log_likelihood
-from .opcodes import LT
+from .likelihood import plug_in_log_likelihood
 from .paper_step import paper_step
 from .rng import inverse_gamma
-from .scales import update_scales
-from .step import step
 from .tree import subtree_end
 from .tree_prior import ANY_NODE, ROOT_DEPTH, draw_subtree
 
-# Steps between two updates of the scales of the constants.
-_STEPS_A_SCALE_UPDATE = 16
 # Trees drawn in search of a start before giving up.
 _MOST_STARTS = 20_000
 
@@ -73,44 +68,11 @@ def keep_state(chain, prior, row, out_nodes, out_terms, out_numbers):
 
 
 @entry_point
-def run_collapsed(
-    evaluate,
-    fit,
-    propose,
-    chain,
-    prior,
-    data,
-    scratch,
-    temperature,
-    steps_a_draw,
-    n_draws,
-    out_nodes,
-    out_terms,
-    out_numbers,
-):
-    """Make draws of the default sampler; return their number, -1 when there is no start."""
-    code = Code(evaluate, fit, propose)
-    if chain.n_terms[0] < 0:
-        if not start(code, chain, -1 - chain.n_terms[0], prior, data, scratch, False):
-            return -1
-        chain.numbers[LOG_LIKELIHOOD] = collapsed_log_likelihood(
-            chain.numbers[RSS], chain.n_terms[0], data
-        )
-    learns_scales = prior.operator_cdf[LT] > prior.operator_cdf[LT - 1]
-    for draw in range(n_draws):
-        for i in range(steps_a_draw):
-            step(code, chain, prior, data, scratch, temperature)
-            if learns_scales and i % _STEPS_A_SCALE_UPDATE == 0:
-                update_scales(chain, prior)
-        keep_state(chain, prior, draw, out_nodes, out_terms, out_numbers)
-    return n_draws
-
-
-@entry_point
 def run_paper(
     evaluate,
     fit,
     propose,
+    optimise,
     chain,
     prior,
     data,
@@ -128,7 +90,7 @@ def run_paper(
     Every accepted model is kept, with the number of trees proposed until then. `clock` holds that
     number and goes on from call to call. Return how many were accepted, -1 when there is no start.
     """
-    code = Code(evaluate, fit, propose)
+    code = Code(evaluate, fit, propose, optimise)
     kept = 0
     if chain.n_terms[0] < 0:
         if not start(code, chain, -1 - chain.n_terms[0], prior, data, scratch, True):

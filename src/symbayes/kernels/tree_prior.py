@@ -32,6 +32,10 @@ class Prior(NamedTuple):
     """Prior variances `[s_a^2, s_b^2]` of the constants of `lt`; part of the sampled state."""
     scale_prior: np.ndarray
     """Their inverse-gamma hyper-prior `[nu_a, lam_a, nu_b, lam_b]`."""
+    operator_concentration: np.ndarray
+    """Dirichlet prior of the operator weights, by opcode; empty where they are fixed."""
+    feature_concentration: np.ndarray
+    """The same for the feature weights."""
     log_terms: np.ndarray
     """Logarithm of p(K) for K = 0, 1, ... terms; minus infinity where not allowed."""
     move_shape: np.ndarray
@@ -116,6 +120,29 @@ def log_shift(nodes, root, depth, prior, pending):
             total += prior.terminal_shift[level]
         else:
             total += prior.operator_shift[level]
+            level += 1
+            pending[level] = arity(op)
+        i += 1
+    return total
+
+
+@kernel
+def log_shape(nodes, root, depth, prior, pending):
+    """Return the log prior of the shape of the subtree at `root`, standing at a depth."""
+    total = 0.0
+    i = root
+    level = depth
+    pending[level] = 1
+    while level >= depth:
+        if pending[level] == 0:
+            level -= 1
+            continue
+        pending[level] -= 1
+        op = nodes[i]["op"]
+        if op == FEATURE:
+            total += math.log(1.0 - prior.split[level])
+        else:
+            total += math.log(prior.split[level])
             level += 1
             pending[level] = arity(op)
         i += 1

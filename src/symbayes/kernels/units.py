@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 from numba import boolean, config, float64, int64, typeof, types, void
 
-from .chain import Chain, Scratch, fit
+from .chain import Chain, Few, Scratch, fit
 from .choose import N_MOVES
 from .evaluate import evaluate
+from .ladder import Ladder, run_tempered
 from .likelihood import Data
 from .moves.dispatch import propose
-from .run import run_collapsed, run_paper
+from .optimise import optimise
+from .run import run_paper
 from .tree import NODE
 from .tree_prior import Prior
 
-_LOOPS = {"collapsed": run_collapsed, "paper": run_paper}
+_LOOPS = {"tempered": run_tempered, "paper": run_paper}
+#: What the loops call by address.
+_UNITS = {"evaluate": evaluate, "fit": fit, "propose": propose, "optimise": optimise}
 _lock = threading.RLock()
 _ready: set[str] = set()
 
@@ -35,9 +39,21 @@ def signatures() -> dict[str, Any]:
         np.empty((0, N_MOVES), np.int64),
     )
     chain = typeof(Chain(bits, nodes, reals, reals, reals, ints, ints, reals, counts))
-    scratch = typeof(Scratch(ints, ints, reals, reals, reals, reals, reals))
+    chains = typeof(
+        Chain(
+            *(np.empty((0, *array.shape), array.dtype) for array in (bits, nodes)),
+            *[np.empty((0, 0))] * 3,
+            *[np.empty((0, 0), np.int64)] * 2,
+            np.empty((0, 0)),
+            np.empty((0, *counts.shape), np.int64),
+        )
+    )
+    few = Few(reals, reals, reals, ints, *[reals] * 7)
+    scratch = typeof(Scratch(ints, ints, *[reals] * 6, few))
+    ladder = typeof(Ladder(bits, reals, ints, reals, ints, ints, ints))
     data = typeof(Data(reals, reals, reals, 0.0, reals))
     prior = typeof(Prior(*[reals] * len(Prior._fields)))
+    priors = typeof(Prior(*[np.empty((0, 0))] * len(Prior._fields)))
     reals, ints, bits, nodes = typeof(reals), typeof(ints), typeof(bits), typeof(nodes)
     table, trees = typeof(np.empty((0, 0))), typeof(np.empty((0, 0), NODE))
 
@@ -48,10 +64,15 @@ def signatures() -> dict[str, Any]:
         pointer(by_name["evaluate"]), chain, int64, int64, data, scratch, boolean
     )
     by_name["propose"] = float64(int64, bits, nodes, int64, int64, int64, prior, ints)
-    common = [pointer(by_name[name]) for name in ("evaluate", "fit", "propose")]
-    common += [chain, prior, data, scratch]
-    by_name["collapsed"] = int64(*common, float64, int64, int64, trees, ints, table)
-    by_name["paper"] = int64(*common, int64, int64, ints, trees, ints, table, ints)
+    by_name["optimise"] = void(pointer(by_name["evaluate"]), chain, int64, int64, scratch)
+    common = [pointer(by_name[name]) for name in _UNITS]
+    by_name["tempered"] = int64(
+        *common, chains, priors, data, scratch,
+        ladder, int64, int64, int64, float64, trees, ints, table,
+    )  # fmt: skip
+    by_name["paper"] = int64(
+        *common, chain, prior, data, scratch, int64, int64, ints, trees, ints, table, ints
+    )
     return by_name
 
 
@@ -91,10 +112,10 @@ def load(sampler: str) -> Callable[..., int]:
     loop = _LOOPS[sampler]
     if not is_compiled(sampler):
         with _lock:
-            _compile({"evaluate": evaluate, "fit": fit, "propose": propose, sampler: loop})
+            _compile({**_UNITS, sampler: loop})
 
     def call(*arguments):
-        return loop(evaluate, fit, propose, *arguments)
+        return loop(*_UNITS.values(), *arguments)
 
     return call
 

@@ -12,7 +12,7 @@ from ..kernels.tree_prior import Prior
 from ..prior import NoisePrior, require_count
 from ..problem import Problem
 from ..trace import ChainTrace, Output, Trace, empty_output
-from .collapsed import NoStart
+from .ladder import NoStart
 from .running import Progress, Watch, Workers, run_rounds
 
 _OUTPUT_NUMBERS = NUMBERS + 2
@@ -51,6 +51,8 @@ class PaperSampler:
 
     name = "paper"
     plug_in = True
+    #: Accepted models a chain to leave out, unless the user says otherwise.
+    tune = 2000
     #: The noise is redrawn with every proposal, so a prior far from the data accepts nothing.
     noise_prior = NoisePrior(shape=1.0, scale=0.01)
     #: The share of Stay is n_l / (4 (n_l + 3)) for n_l linear transforms.

@@ -8,8 +8,8 @@ from ..tree import copy_nodes, count_nodes, nth_transform, subtree_end
 from ..tree_prior import log_prior_transform
 
 # Steps are normal, their size log-uniform between these: far enough to leave a basin, small
-# enough to sharpen the eighth digit.
-_SMALLEST, _LARGEST = 1.0e-8, 3.0
+# enough to sharpen the tenth digit.
+_SMALLEST, _LARGEST = 1.0e-10, 3.0
 
 
 @merged

@@ -1,0 +1,201 @@
+"""Parallel tempering: replicas of a chain at several powers of the likelihood.
+
+Replicas keep their states and swap their temperatures, so nothing is copied. Swaps are
+deterministic: even pairs of neighbours in one round, odd pairs in the next (Syed, Bouchard-Cote,
+Deligiannidis and Doucet, 2022), which carries states from end to end faster than random pairs.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .chain import LOG_LIKELIHOOD, RSS, Chain, Code
+from .compiling import entry_point, kernel, merged
+from .likelihood import collapsed_log_likelihood
+from .opcodes import LT
+from .run import keep_state, start
+from .scales import update_scales
+from .step import accepted, step
+from .tree_prior import Prior
+from .weights import update_weights
+
+# Steps between two updates of the scales of the constants and of the weights.
+_STEPS_A_SCALE_UPDATE = 16
+# The update of weights costs time with the number of columns.
+_COLUMNS_A_STEP = 4
+
+# Directions of a replica: the end of the ladder it was at last.
+_NOWHERE, _FROM_COLD, _FROM_HOT = 0, 1, 2
+
+
+class Ladder(NamedTuple):
+    """The temperatures of the replicas, and how they moved."""
+
+    rng: np.ndarray
+    """Random numbers for swaps."""
+    power: np.ndarray
+    """Powers of the likelihood, from 1 down to the hottest."""
+    replica: np.ndarray
+    """Which replica is at each temperature."""
+    rejected: np.ndarray
+    """For each pair of neighbours, the sum of the probabilities of rejecting a swap."""
+    tried: np.ndarray
+    """For each pair of neighbours, how many swaps were tried."""
+    clock: np.ndarray
+    """Rounds made, and round trips between the two ends."""
+    direction: np.ndarray
+    """For each replica, the end it was at last."""
+
+
+@kernel
+def chain_at(chains, i):
+    """Return the i-th replica of chains that are stored in one set of arrays."""
+    return Chain(
+        chains.rng[i],
+        chains.nodes[i],
+        chains.columns[i],
+        chains.gram[i],
+        chains.dots[i],
+        chains.slots[i],
+        chains.n_terms[i],
+        chains.numbers[i],
+        chains.counts[i],
+    )
+
+
+@kernel
+def prior_at(priors, i):
+    """Return the prior of the i-th replica."""
+    return Prior(
+        priors.operator_cdf[i],
+        priors.feature_cdf[i],
+        priors.split[i],
+        priors.operator_shift[i],
+        priors.terminal_shift[i],
+        priors.scales[i],
+        priors.scale_prior[i],
+        priors.operator_concentration[i],
+        priors.feature_concentration[i],
+        priors.log_terms[i],
+        priors.move_shape[i],
+    )
+
+
+@merged
+def swap_neighbours(ladder, numbers):
+    """Try to swap every other pair of neighbouring temperatures."""
+    n = ladder.power.shape[0]
+    t = ladder.clock[0] % 2
+    while t + 1 < n:
+        cold, hot = ladder.replica[t], ladder.replica[t + 1]
+        gain = numbers[hot, LOG_LIKELIHOOD] - numbers[cold, LOG_LIKELIHOOD]
+        log_ratio = (ladder.power[t] - ladder.power[t + 1]) * gain
+        ladder.tried[t] += 1
+        ladder.rejected[t] += 1.0 - np.exp(min(0.0, log_ratio))
+        if accepted(ladder.rng, log_ratio):
+            ladder.replica[t], ladder.replica[t + 1] = hot, cold
+        t += 2
+    ladder.clock[0] += 1
+
+
+@merged
+def count_round_trips(ladder):
+    """Note which replica is at which end; from cold to hot and back is a round trip."""
+    n = ladder.power.shape[0]
+    cold, hot = ladder.replica[0], ladder.replica[n - 1]
+    if ladder.direction[cold] == _FROM_HOT:
+        ladder.clock[1] += 1
+    ladder.direction[cold] = _FROM_COLD
+    if n > 1 and ladder.direction[hot] == _FROM_COLD:
+        ladder.direction[hot] = _FROM_HOT
+
+
+@kernel
+def advance(code, chain, prior, data, scratch, power, n_steps):
+    """Make steps with one replica."""
+    learns_scales = prior.operator_cdf[LT] > prior.operator_cdf[LT - 1]
+    n_features = prior.feature_concentration.shape[0]
+    rare = max(_STEPS_A_SCALE_UPDATE, n_features // _COLUMNS_A_STEP)
+    for i in range(n_steps):
+        step(code, chain, prior, data, scratch, power)
+        if learns_scales and i % _STEPS_A_SCALE_UPDATE == 0:
+            update_scales(chain, prior)
+        if n_features > 0 and i % rare == 0:
+            update_weights(chain, prior, scratch.counts)
+
+
+@kernel
+def _ready(code, chain, prior, data, scratch):
+    """Start a chain that has not, and fit one that was given a state; return whether it could.
+
+    A given state, whose log-likelihood is nan, that cannot be fitted is replaced by a start.
+    """
+    n_terms = chain.n_terms[0]
+    if n_terms >= 0:
+        if not math.isnan(chain.numbers[LOG_LIKELIHOOD]):
+            return True
+        chain.numbers[RSS] = data.n
+        for k in range(n_terms):
+            rss = code.fit(code.evaluate, chain, chain.slots[k], k + 1, data, scratch, False)
+            chain.numbers[RSS] = rss
+            if rss < 0.0:
+                break
+        if chain.numbers[RSS] < 0.0:
+            if prior.log_terms[0] > -math.inf:
+                n_terms = 0
+            chain.n_terms[0] = -1 - n_terms
+    n_terms = chain.n_terms[0]
+    if n_terms < 0 and not start(code, chain, -1 - n_terms, prior, data, scratch, False):
+        return False
+    chain.numbers[LOG_LIKELIHOOD] = collapsed_log_likelihood(
+        chain.numbers[RSS], chain.n_terms[0], data
+    )
+    return True
+
+
+@entry_point
+def run_tempered(
+    evaluate,
+    fit,
+    propose,
+    optimise,
+    chains,
+    priors,
+    data,
+    scratch,
+    ladder,
+    steps_a_round,
+    rounds_a_draw,
+    n_draws,
+    good_enough,
+    out_nodes,
+    out_terms,
+    out_numbers,
+):
+    """Make draws at the coldest temperature; return their number, -1 when there is no start.
+
+    It ends early when the residual sum of squares of a draw is at most `good_enough`.
+    """
+    code = Code(evaluate, fit, propose, optimise)
+    n_replicas = ladder.power.shape[0]
+    for r in range(n_replicas):
+        if not _ready(code, chain_at(chains, r), prior_at(priors, r), data, scratch):
+            return -1
+    for draw in range(n_draws):
+        for _ in range(rounds_a_draw):
+            for t in range(n_replicas):
+                r = ladder.replica[t]
+                advance(
+                    code, chain_at(chains, r), prior_at(priors, r), data, scratch,
+                    ladder.power[t], steps_a_round,
+                )  # fmt: skip
+            swap_neighbours(ladder, chains.numbers)
+            count_round_trips(ladder)
+        cold = ladder.replica[0]
+        keep_state(
+            chain_at(chains, cold), prior_at(priors, cold), draw, out_nodes, out_terms, out_numbers
+        )
+        if chains.numbers[cold, RSS] <= good_enough:
+            return draw + 1
+    return n_draws

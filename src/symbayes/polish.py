@@ -1,0 +1,144 @@
+"""The last touch on a formula that is shown: its best constants, and no idle ones.
+
+The sampler's constants are draws. What is shown has them optimised on all rows (variable
+projection: coefficients are solved for inside). Constants of `lt` that may as well be 0 or 1 are
+set so where the posterior does not object, which makes formulas shorter. Rounding the others is
+left to `rounding.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from .evaluation import evaluate_trees
+from .kernels import opcodes
+
+# Rows looked at, at most: constants do not need a million.
+_MOST_ROWS = 2000
+# A term whose part outside the span of the others is smaller has no place in a model.
+_REDUNDANT = 1.0e-11
+# Evaluations an optimisation may take.
+_MOST_EVALUATIONS = 60
+
+
+@dataclass
+class Fit:
+    """Terms with their coefficients on a table, constants to be changed in place."""
+
+    trees: list[np.ndarray]
+    columns: np.ndarray
+    """The table, one row a column."""
+    y: np.ndarray
+    """Response, centred and scaled."""
+    weights: np.ndarray
+    n: float
+    noise_prior: tuple[float, float]
+
+    @classmethod
+    def on(cls, trees, columns, y, weights, noise_prior) -> Fit:
+        """Return a fit on at most so many rows, spread over the table."""
+        step = -(-len(y) // _MOST_ROWS)
+        return cls(
+            [tree.copy() for tree in trees],
+            np.ascontiguousarray(columns[:, : len(y)][:, ::step]),
+            y[::step],
+            weights[::step],
+            float(weights.sum()),
+            (float(noise_prior[0]), float(noise_prior[1])),
+        )
+
+    def places(self) -> list[tuple[int, int, str]]:
+        """Return where the constants are: term, node and name."""
+        return [
+            (k, int(i), name)
+            for k, tree in enumerate(self.trees)
+            for i in np.flatnonzero(tree["op"] == opcodes.LT)
+            for name in ("a", "b")
+        ]
+
+    def get(self, places: Sequence[tuple[int, int, str]]) -> np.ndarray:
+        """Return the constants at these places."""
+        return np.array([self.trees[k][i][name] for k, i, name in places])
+
+    def set(self, places: Sequence[tuple[int, int, str]], values: np.ndarray) -> None:
+        """Change the constants at these places."""
+        for (k, i, name), value in zip(places, values, strict=True):
+            self.trees[k][i][name] = value
+
+    def residual(self) -> np.ndarray:
+        """Return the weighted residuals with coefficients solved for; nan where there are none."""
+        root = np.sqrt(self.weights)
+        values = evaluate_trees(self.trees, self.columns)
+        unit = np.abs(values).max(axis=1, initial=0.0)
+        with np.errstate(all="ignore"):
+            design = np.vstack([np.ones(len(self.y)), values / unit[:, None]]) * root
+        if not np.isfinite(design).all():
+            return np.full(len(self.y), np.nan)
+        q, r = np.linalg.qr(design.T)
+        target = self.y * root
+        if np.abs(np.diag(r)).min() < _REDUNDANT * np.abs(r).max():
+            return np.full(len(self.y), np.nan)
+        rest = target - q @ (q.T @ target)
+        return rest - q @ (q.T @ rest)
+
+    def log_likelihood(self) -> float:
+        """Return the collapsed log-likelihood on these rows, as if they were all."""
+        nu, lam = self.noise_prior
+        rss = float(np.sum(self.residual() ** 2)) * self.n / max(self.weights.sum(), 1e-300)
+        if not np.isfinite(rss):
+            return -np.inf
+        return -0.5 * (self.n - 1.0 + nu) * np.log(nu * lam + rss)
+
+    def optimise(self, places: Sequence[tuple[int, int, str]]) -> None:
+        """Bring the constants at these places to their best values; never to worse ones."""
+        if not places or len(places) > len(self.y):
+            return
+        before, start = self.log_likelihood(), self.get(places)
+        scale = np.where(start == 0.0, 1e-3, np.abs(start))
+        bad = 1e6 * np.ones(len(self.y))
+
+        def residual(z: np.ndarray) -> np.ndarray:
+            self.set(places, start + scale * z)
+            values = self.residual()
+            return values if np.isfinite(values).all() else bad
+
+        if not np.isfinite(before):
+            return
+        with np.errstate(all="ignore"):
+            result = least_squares(
+                residual, np.zeros(len(start)), method="trf", x_scale="jac",
+                max_nfev=_MOST_EVALUATIONS, ftol=1e-15, xtol=1e-15, gtol=1e-15,
+            )  # fmt: skip
+        self.set(places, start + scale * result.x)
+        if not self.log_likelihood() >= before:
+            self.set(places, start)
+
+
+def polish(trees, columns, y, weights, noise_prior) -> tuple[np.ndarray, ...]:
+    """Return the trees with their constants optimised, idle ones left out."""
+    fit = Fit.on(trees, columns, y, weights, noise_prior)
+    free = fit.places()
+    fit.optimise(free)
+    # A constant that is free costs half a log of the rows under the unit-information prior.
+    allowed = 0.5 * np.log1p(fit.n)
+    for place in list(free):
+        simple = 0.0 if place[2] == "b" else 1.0
+        others = [other for other in free if other != place]
+        before, kept = fit.log_likelihood(), fit.get(free)
+        fit.set([place], np.array([simple]))
+        fit.optimise(others)
+        if fit.log_likelihood() >= before - allowed:
+            free = others
+        else:
+            fit.set(free, kept)
+    return tuple(_without_idle(tree) for tree in fit.trees)
+
+
+def _without_idle(tree: np.ndarray) -> np.ndarray:
+    """Return a tree without transforms that change nothing."""
+    idle = (tree["op"] == opcodes.LT) & (tree["a"] == 1.0) & (tree["b"] == 0.0)
+    return tree[~idle]

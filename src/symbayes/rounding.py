@@ -1,0 +1,177 @@
+"""Simple constants where the data do not object: 0.4998 becomes 0.5, 3.1414 pi."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from . import expression as ex
+from .operators import OPERATORS
+from .simple_numbers import nearest_simple
+
+# Rows looked at, at most.
+_MOST_ROWS = 2000
+# How far a constant may move, in standard deviations, and what all may cost together, in nats.
+_DEVIATIONS, _MOST_COST = 2.5, 3.0
+# Share of numbers that may have a simple one as close by chance.
+_BY_CHANCE = 0.05
+# Where the fit is exact, digits end here.
+_DIGITS = 1.0e-9
+
+
+def rounded(
+    expression: ex.Expression,
+    columns: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    noise_prior: tuple[float, float],
+    y_scale: float,
+) -> ex.Expression:
+    """Return a formula with simple constants instead of those that data cannot tell from them.
+
+    Constants are rounded one by one, the surest first, and the others fitted again each time. It
+    stops when a log-likelihood of 3 nats is lost. `noise_prior` is for y in units of `y_scale`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symbayes.rounding import rounded
+    >>> x = np.linspace(1, 5, 50)
+    >>> rough = ("*", ("c", 0.4999999), ("x", 0))
+    >>> rounded(rough, x[None, :], x / 2, np.ones(50), (1.0, 1e-12), 1.0)
+    ('*', ('c', 0.5), ('x', 0))
+    """
+    step = -(-len(y) // _MOST_ROWS)
+    table, root = columns[:, ::step], np.sqrt(weights[::step]) / y_scale
+    target, n = y[::step], float(weights.sum())
+    share = n / max(float(weights[::step].sum()), 1e-300)
+    nu, lam = noise_prior
+
+    def residual(values: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            found = ex.evaluate(with_constants(expression, values), table)
+            result = root * (target - found)
+        return result if np.isfinite(result).all() else np.full(len(target), 1e6)
+
+    def cost(values: np.ndarray) -> float:
+        rss = share * float(np.sum(residual(values) ** 2))
+        return 0.5 * (n - 1.0 + nu) * np.log(nu * lam + rss)
+
+    values = np.array(list(constants(expression)))
+    free = np.ones(len(values), dtype=bool)
+    if not len(values) or len(values) >= len(target):
+        return expression
+    values = _refit(residual, values, free, y_scale)
+    allowed = cost(values) + _MOST_COST
+    tried: set[int] = set()
+    while True:
+        deviation = _deviations(residual, values, free, nu * lam / share, y_scale)
+        options = []
+        for i in np.flatnonzero(free).tolist():
+            if i in tried:
+                continue
+            reach = max(_DEVIATIONS * deviation[i], _DIGITS * abs(values[i]))
+            simple = nearest_simple(values[i], reach, _BY_CHANCE)
+            if simple is not None:
+                options.append((abs(simple - values[i]) / reach, i, simple))
+        if not options:
+            return tidy(with_constants(expression, values))
+        _, i, simple = min(options)
+        trial, rest = values.copy(), free.copy()
+        trial[i], rest[i] = simple, False
+        trial = _refit(residual, trial, rest, y_scale)
+        if cost(trial) <= allowed:
+            values, free = trial, rest
+        tried.add(i)
+
+
+def constants(expression: ex.Expression) -> Iterator[float]:
+    """Yield the constants of an expression from left to right."""
+    if expression[0] == ex.CONSTANT:
+        yield expression[1]
+    elif expression[0] != ex.FEATURE:
+        for operand in expression[1:]:
+            yield from constants(operand)
+
+
+def with_constants(expression: ex.Expression, values: np.ndarray) -> ex.Expression:
+    """Return the expression with other constants, given from left to right."""
+    remaining = iter(values)
+
+    def rebuild(node: ex.Expression) -> ex.Expression:
+        if node[0] == ex.CONSTANT:
+            return (ex.CONSTANT, float(next(remaining)))
+        if node[0] == ex.FEATURE:
+            return node
+        return (node[0], *(rebuild(operand) for operand in node[1:]))
+
+    return rebuild(expression)
+
+
+def tidy(expression: ex.Expression) -> ex.Expression:
+    """Leave out factors of 1 and summands of 0, and work out what is constant."""
+    if expression[0] in (ex.CONSTANT, ex.FEATURE):
+        return expression
+    name, *operands = (expression[0], *(tidy(operand) for operand in expression[1:]))
+    zero, one = (ex.CONSTANT, 0.0), (ex.CONSTANT, 1.0)
+    if all(operand[0] == ex.CONSTANT for operand in operands):
+        with np.errstate(all="ignore"):
+            value = float(OPERATORS[name].numpy(*(operand[1] for operand in operands)))
+        return (ex.CONSTANT, value) if np.isfinite(value) else (name, *operands)
+    if name in ("+", "-") and operands[1] == zero:
+        return operands[0]
+    if name == "+" and operands[0] == zero:
+        return operands[1]
+    if name == "*" and zero in operands:
+        return zero
+    if name == "*" and one in operands:
+        return operands[1] if operands[0] == one else operands[0]
+    if name == "/" and operands[1] == one:
+        return operands[0]
+    return (name, *operands)
+
+
+def _refit(residual, values: np.ndarray, free: np.ndarray, unit: float) -> np.ndarray:
+    """Return the values with those that are free at their best."""
+    if not free.any():
+        return values
+    scale = np.where(values[free] == 0.0, unit, np.abs(values[free]))
+
+    def shifted(z: np.ndarray) -> np.ndarray:
+        trial = values.copy()
+        trial[free] += scale * z
+        return trial
+
+    before = float(np.sum(residual(values) ** 2))
+    with np.errstate(all="ignore"):
+        result = least_squares(
+            lambda z: residual(shifted(z)), np.zeros(len(scale)), x_scale="jac", max_nfev=30,
+            ftol=1e-15, xtol=1e-15, gtol=1e-15,
+        )  # fmt: skip
+    return shifted(result.x) if 2.0 * result.cost < before else values
+
+
+def _deviations(
+    residual, values: np.ndarray, free: np.ndarray, least: float, unit: float
+) -> np.ndarray:
+    """Return the standard deviation of each constant; 0 for those that are fixed."""
+    base = residual(values)
+    columns = []
+    for i in np.flatnonzero(free):
+        shifted = values.copy()
+        increment = 1e-6 * (abs(values[i]) or unit)
+        shifted[i] += increment
+        columns.append((residual(shifted) - base) / increment)
+    deviation = np.zeros(len(values))
+    if columns:
+        jacobian = np.column_stack(columns)
+        # By their largest entries first: squares of extreme numbers overflow or vanish.
+        scale = np.abs(jacobian).max(axis=0)
+        scale = np.where((scale > 0.0) & np.isfinite(scale), scale, 1.0)
+        jacobian = np.nan_to_num(jacobian / scale, nan=0.0, posinf=0.0, neginf=0.0)
+        inverse = np.linalg.pinv(jacobian, rcond=1e-9)
+        noise = (float(np.sum(base**2)) + least) / max(len(base) - len(columns), 1)
+        deviation[free] = np.sqrt(noise * np.sum(inverse**2, axis=1)) / scale
+    return deviation

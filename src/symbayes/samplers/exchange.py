@@ -1,0 +1,75 @@
+"""Exchange between ladders: a term of one chain and a term of another change places.
+
+The chains are independent, so that their joint target is the product of their posteriors, each
+with its own weights and variances. Both choose a term at random, the numbers of terms stay, and
+the shapes of the trees have the same prior in either chain: what is left of the ratio are the
+likelihoods, and the priors of operators, columns and constants under the weights and variances
+of the chain they come into.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels import opcodes
+from .ladder import NoStart, Replicas
+
+
+def log_prior_given(tree: np.ndarray, ladder: Replicas) -> float:
+    """Return the log prior of a tree but for its shape, under the weights of a ladder's chain."""
+    r = ladder.cold
+    operators = np.diff(ladder.priors.operator_cdf[r], prepend=0.0)
+    features = np.diff(ladder.priors.feature_cdf[r], prepend=0.0)
+    s_a, s_b = ladder.priors.scales[r]
+    at_end = tree["op"] == opcodes.FEATURE
+    transform = tree["op"] == opcodes.LT
+    a, b = tree["a"][transform], tree["b"][transform]
+    with np.errstate(divide="ignore"):
+        total = np.log(operators[tree["op"][~at_end]]).sum()
+        total += np.log(features[tree["feature"][at_end]]).sum()
+    total -= 0.5 * np.sum(np.log(2 * np.pi * s_a) + (a - 1.0) ** 2 / s_a)
+    total -= 0.5 * np.sum(np.log(2 * np.pi * s_b) + b**2 / s_b)
+    return float(total)
+
+
+def exchange(first: Replicas, second: Replicas, rng: np.random.Generator) -> bool:
+    """Try to let a term of each of two chains at temperature one change places."""
+    pair = (first, second)
+    states = [ladder.trees() for ladder in pair]
+    if not (states[0] and states[1]):
+        return False
+    k, j = (int(rng.integers(len(trees))) for trees in states)
+    p, q = states[0][k], states[1][j]
+    log_ratio = (
+        log_prior_given(q, first)
+        + log_prior_given(p, second)
+        - log_prior_given(p, first)
+        - log_prior_given(q, second)
+        - first.log_likelihood
+        - second.log_likelihood
+    )
+    if not np.isfinite(log_ratio):
+        return False
+    new = [
+        [*states[0][:k], q, *states[0][k + 1 :]],
+        [*states[1][:j], p, *states[1][j + 1 :]],
+    ]
+    for ladder, trees in zip(pair, new, strict=True):
+        log_ratio += _try(ladder, trees)
+    if np.log(1.0 - rng.uniform()) < log_ratio:
+        return True
+    for ladder, trees in zip(pair, states, strict=True):
+        _try(ladder, trees)
+    return False
+
+
+def _try(ladder: Replicas, trees: list[np.ndarray]) -> float:
+    """Give the coldest chain other terms; return their log-likelihood, if they can be fitted."""
+    ladder.put(trees)
+    try:
+        ladder.run(1, 1, 0)
+    except NoStart:
+        return -np.inf
+    held = ladder.trees()
+    same = len(held) == len(trees) and all(map(np.array_equal, held, trees))
+    return ladder.log_likelihood if same else -np.inf

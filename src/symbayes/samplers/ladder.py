@@ -1,0 +1,143 @@
+"""One ladder: replicas of a chain at several temperatures, with all that belongs to them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels import units
+from ..kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS, Chain
+from ..kernels.ladder import Ladder
+from ..kernels.rng import seed_state
+from ..kernels.tree_prior import Prior
+from ..problem import Problem
+from ..trace import Output, empty_output, state_size
+
+#: How often constants move: the share of such moves, and the `lt` nodes for half of it.
+MOVE_SHAPE = (0.5, 1.0)
+#: Draws a call of the loop at most, which bounds the memory of the output arrays.
+LARGEST_ROUND = 64
+# Extra columns of the output: the variances of the constants.
+_OUTPUT_NUMBERS = NUMBERS + 2
+# A pair that never rejects still gets some room, so that temperatures stay apart.
+_LEAST_REJECTION = 0.01
+
+
+class NoStart(RuntimeError):
+    """No formula could be found that has a finite value on all rows."""
+
+
+class Replicas:
+    """A ladder of replicas on one problem."""
+
+    def __init__(self, problem: Problem, seed: np.random.SeedSequence, powers: np.ndarray):
+        n = len(powers)
+        seeds = seed.spawn(n + 1)
+        self.problem = problem
+        self._loop = units.load("tempered")
+        self.chains = Chain(*_stacked([problem.new_chain(s) for s in seeds[:n]]))
+        self.priors = Prior(*_stacked([problem.new_prior(MOVE_SHAPE)] * n))
+        self.scratch = problem.new_scratch()
+        self.ladder = Ladder(
+            rng=seed_state(seeds[n]),
+            power=np.array(powers, dtype=float),
+            replica=np.arange(n),
+            rejected=np.zeros(n - 1),
+            tried=np.zeros(n - 1, np.int64),
+            clock=np.zeros(2, np.int64),
+            direction=np.zeros(n, np.int64),
+        )
+        self.output: Output = empty_output(
+            LARGEST_ROUND, problem.most_terms * problem.max_nodes, _OUTPUT_NUMBERS
+        )
+
+    def run(self, steps: int, rounds: int, n_draws: int, good_enough: float = -1.0) -> int:
+        """Make draws into `output`; return how many.
+
+        It ends early when a draw has a residual sum of squares of at most `good_enough`.
+        """
+        done = self._loop(
+            self.chains, self.priors, self.problem.data, self.scratch, self.ladder,
+            steps, rounds, n_draws, float(good_enough), *self.output,
+        )  # fmt: skip
+        if done < 0:
+            raise NoStart
+        return int(done)
+
+    def optimise(self, share: float) -> None:
+        """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""
+        self.scratch.few.share[0] = share
+
+    @property
+    def cold(self) -> int:
+        """The replica at temperature one."""
+        return int(self.ladder.replica[0])
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log-likelihood of the coldest state."""
+        return float(self.chains.numbers[self.cold, LOG_LIKELIHOOD])
+
+    @property
+    def rss(self) -> float:
+        """Residual sum of squares of the coldest state."""
+        return float(self.chains.numbers[self.cold, RSS])
+
+    def trees(self, replica: int | None = None) -> list[np.ndarray]:
+        """Return the terms of a replica, of the coldest one if none is named."""
+        r = self.cold if replica is None else replica
+        size = self.problem.max_nodes
+        result = []
+        for k in range(max(0, int(self.chains.n_terms[r, 0]))):
+            slot = int(self.chains.slots[r, k])
+            nodes = self.chains.nodes[r, slot * size : (slot + 1) * size]
+            result.append(nodes[: state_size(nodes, 1)].copy())
+        return result
+
+    def residual(self) -> np.ndarray:
+        """Return the weighted residuals of the coldest state, on all rows."""
+        data, trees = self.problem.data, self.trees()
+        if not trees:
+            return data.y.copy()
+        n = len(data.y)
+        r = self.cold
+        slots = self.chains.slots[r, : len(trees)]
+        columns = self.chains.columns[r].reshape(-1, n)[slots]
+        return data.y - np.linalg.lstsq(columns.T, data.y, rcond=None)[0] @ columns
+
+    def put(self, trees: list[np.ndarray], replica: int | None = None) -> None:
+        """Give a replica other terms; they are fitted when it runs."""
+        r = self.cold if replica is None else replica
+        size = self.problem.max_nodes
+        for k, tree in enumerate(trees):
+            self.chains.nodes[r, k * size : k * size + len(tree)] = tree
+        self.chains.slots[r] = np.arange(self.chains.slots.shape[1])
+        self.chains.n_terms[r, 0] = len(trees)
+        self.chains.numbers[r, LOG_LIKELIHOOD] = np.nan
+
+    def take_over(self, other: Replicas) -> None:
+        """Copy the states of another ladder, temperature by temperature."""
+        for t in range(len(self.ladder.power)):
+            mine, source = int(self.ladder.replica[t]), int(other.ladder.replica[t])
+            self.put(other.trees(source), mine)
+            for name in ("scales", "operator_cdf", "feature_cdf"):
+                getattr(self.priors, name)[mine] = getattr(other.priors, name)[source]
+
+    def adapt(self) -> None:
+        """Move the temperatures so that all pairs reject equally often; forget the counts."""
+        ladder = self.ladder
+        rejection = np.maximum(ladder.rejected / np.maximum(ladder.tried, 1), _LEAST_REJECTION)
+        barrier = np.concatenate([[0.0], np.cumsum(rejection)])
+        even = np.linspace(0.0, barrier[-1], len(barrier))
+        ladder.power[:] = np.exp(np.interp(even, barrier, np.log(ladder.power)))
+        self.forget()
+
+    def forget(self) -> None:
+        """Set the counts of swaps and moves back to zero."""
+        self.ladder.rejected[:] = 0.0
+        self.ladder.tried[:] = 0
+        self.ladder.clock[:] = 0
+        self.ladder.direction[:] = 0
+
+
+def _stacked(parts: list) -> list[np.ndarray]:
+    return [np.stack(arrays) for arrays in zip(*parts, strict=True)]

@@ -1,0 +1,308 @@
+"""The search phase: find good states by any means; nothing of it is kept but where it ends.
+
+Ladders run on a part of the rows, with the constants of some proposals optimised. In stages, half
+of them start on transformed targets (`targets.py`), those far behind start anew, and what a
+transformed target teaches is carried back. The search ends when a formula fits to all digits, when
+several starts agree, or when its budget is spent. Every decision depends on counts alone, never on
+the clock, so that a seed gives the same result on any machine (unless a time limit cuts it short).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from ..evaluation import evaluate_trees
+from ..kernels import opcodes
+from ..problem import Problem, log_prior
+from ..trace import Find
+from .ladder import LARGEST_ROUND, NoStart, Replicas
+from .library import Library
+from .running import Progress, Watch, Workers
+from .targets import Target, carry_back, usable
+
+# Rows a search looks at: enough to tell formulas apart, few enough to be fast.
+_SEARCH_ROWS = 200
+# Share of proposals whose constants are optimised.
+_OPTIMISED = 0.1
+# A residual below this part of y's variance, or as small as the prior of the noise allows, is
+# rounding error: the formula is exact.
+_EXACT, _EXACT_NOISE = 1.0e-18, 10.0
+# Constants a row at which an exact fit says something.
+_CONSTANTS_A_ROW = 0.5
+# A find is confirmed by a ladder that has started anew and ended within so many nats of it. So
+# many confirmations settle the matter, but not before so many draws.
+_SAME, _CONFIRMATIONS, _LEAST_DRAWS = 6.0, 4, 3840
+# A ladder has to run for so many stages before it counts, and before it may have to start anew.
+_STAGES_A_START = 2
+# An improvement by less than so many nats is the same find with better constants.
+_WORTH_A_NOTE = 3.0
+# Draws a stage.
+_STAGE = 768
+
+
+@dataclass
+class Seeker:
+    """One ladder of the search, with what it is at."""
+
+    seed: np.random.SeedSequence
+    replicas: Replicas
+    """On y itself."""
+    target: Target | None = None
+    other: Replicas | None = None
+    """On a transformed target, while one is being tried."""
+    stages: int = 0
+    """How long it has been on y since its start."""
+
+    @property
+    def at_work(self) -> Replicas:
+        return self.other or self.replicas
+
+
+@dataclass
+class Found:
+    """Where a search ended."""
+
+    trees: list[np.ndarray]
+    """The best state."""
+    behind: list[float]
+    """For each ladder, by how many nats its log posterior is below that of the best state."""
+    seekers: list[Seeker]
+    finished: bool
+    """Whether it ended by itself: settled, or its budget spent."""
+    exact: bool
+
+
+class Search:
+    """A search on one problem."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        powers: Callable[[float], np.ndarray],
+        seeds: list[np.random.SeedSequence],
+        steps: int,
+    ):
+        rows = _some_rows(problem, _SEARCH_ROWS)
+        self.problem = problem.on_rows(rows)
+        self._steps = steps
+        self._powers = powers(self.problem.data.n)
+        y = self.problem.response()[: len(rows)]
+        self._y = y if y.max() > 0 else -y
+        self._rows = rows
+        self._original = problem
+        self._targets = usable(self._y, problem.operator_weights)
+        self._counts: list[np.ndarray] = []
+        self._seekers = [Seeker(seed, self._new(self.problem, seed)) for seed in seeds]
+        # Half of the ladders try other targets, one after the other.
+        self._others = max(1, len(seeds) // 2) if self._targets else 0
+        self._stages_for_targets = -(-len(self._targets) // max(1, self._others))
+        self.best: tuple[float, list[np.ndarray]] = (-np.inf, [])
+        self.history: list[Find] = []
+        self._ends: list[float] = []
+
+    def _new(self, problem: Problem, seed: np.random.SeedSequence) -> Replicas:
+        replicas = Replicas(problem, seed.spawn(1)[0], self._powers)
+        replicas.optimise(_OPTIMISED)
+        self._counts.append(replicas.chains.counts)
+        return replicas
+
+    def counts(self) -> np.ndarray:
+        """Return proposals made, evaluated and accepted, by move, of all ladders together."""
+        return np.sum([counts.sum(axis=0) for counts in self._counts], axis=0)
+
+    def run(
+        self, budget: int, workers: Workers, watch: Watch, share: float, progress: Progress
+    ) -> Found:
+        """Search for at most `budget` draws a ladder."""
+        done, stage = 0, 0
+        exact = settled = False
+        while done < budget and not (exact or settled or watch.should_stop(share)):
+            length = min(_STAGE, budget - done)
+            self._assign(stage)
+            if stage == 1:
+                self._library  # noqa: B018 - made here, not by several threads at once
+            for start in range(0, length, LARGEST_ROUND):
+                n = min(LARGEST_ROUND, length - start)
+                workers.map(partial(self._advance, n), self._seekers)
+                if stage > 0:
+                    workers.map(self._add_from_library, self._seekers)
+                done += n
+                progress("search", done, budget)
+                self._note(watch.seconds)
+                exact = any(is_exact(seeker.at_work) for seeker in self._seekers)
+                if exact or watch.should_stop(share):
+                    break
+            exact = self._collect()
+            self._note(watch.seconds)
+            stage += 1
+            settled = self._settled(done, stage)
+        return Found(
+            trees=self.best[1],
+            behind=[self.best[0] - _score(seeker.replicas) for seeker in self._seekers],
+            seekers=self._seekers,
+            finished=done >= budget or exact or settled,
+            exact=exact,
+        )
+
+    def _advance(self, n: int, seeker: Seeker) -> None:
+        try:
+            replicas = seeker.at_work
+            # A fit that owes its exactness to its many constants is no reason to stop.
+            overfitted = replicas.rss <= exact_rss(replicas.problem) and not is_exact(replicas)
+            replicas.run(self._steps, 1, n, -1.0 if overfitted else exact_rss(replicas.problem))
+        except NoStart:
+            if seeker.other is None:
+                raise
+            seeker.other = None
+
+    def _add_from_library(self, seeker: Seeker) -> None:
+        """Offer the coldest state the term that explains most of its residual."""
+        replicas = seeker.at_work
+        trees = replicas.trees()
+        if len(trees) >= self.problem.most_terms or isinstance(self.problem.terms, int):
+            return
+        tree = self._library.best_for(replicas.residual())
+        if tree is None or len(tree) > self.problem.max_nodes:
+            return
+        before = _score(replicas)
+        replicas.put([*trees, tree])
+        replicas.run(1, 1, 0)
+        if not _score(replicas) > before:
+            replicas.put(trees)
+            replicas.run(1, 1, 0)
+
+    @cached_property
+    def _library(self) -> Library:
+        return Library(self.problem)
+
+    def _assign(self, stage: int) -> None:
+        """Say what each ladder does next: go on, start anew, or try another target."""
+        if stage == 0:
+            return
+        first = len(self._seekers) - self._others
+        for i, seeker in enumerate(self._seekers):
+            seeker.other = seeker.target = None
+            if i >= first:
+                turn = (stage - 1) * self._others + i - first
+                seeker.target = self._targets[turn % len(self._targets)]
+                z = seeker.target.forward(self._y)
+                seeker.other = self._new(self._original.on_rows(self._rows, z), seeker.seed)
+            elif seeker.stages >= _STAGES_A_START:
+                # It has had its chance: what it found counts, and it looks elsewhere.
+                seeker.replicas = self._new(self.problem, seeker.seed)
+                seeker.stages = 0
+
+    def _collect(self) -> bool:
+        """Take what the ladders have found; return whether it is exact."""
+        for seeker in self._seekers:
+            if seeker.other is not None:
+                self._carry_back(seeker)
+        return any(is_exact(seeker.replicas) for seeker in self._seekers)
+
+    def _note(self, seconds: float) -> None:
+        """Remember the best state so far, and when it was found."""
+        for seeker in self._seekers:
+            score = _score(seeker.replicas)
+            if score > self.best[0]:
+                self.best = (score, seeker.replicas.trees())
+                if self.history and score < self.history[-1].score + _WORTH_A_NOTE:
+                    self.history[-1] = replace(self.history[-1], trees=self.best[1])
+                else:
+                    self.history.append(Find(seconds, score, self.best[1]))
+
+    def _carry_back(self, seeker: Seeker) -> None:
+        """Bring the find on another target into the ladder on y, if it is better there."""
+        assert seeker.other is not None
+        assert seeker.target is not None
+        trees = seeker.other.trees()
+        intercept, coefficients = _coefficients(seeker.other)
+        limit = self.problem.max_nodes
+        for tree in carry_back(
+            seeker.target, trees, intercept, coefficients, self.problem.operator_weights
+        ):
+            if len(tree) > limit:
+                continue
+            guest = Replicas(self.problem, seeker.seed.spawn(1)[0], np.ones(1))
+            guest.optimise(1.0)
+            guest.put([tree])
+            guest.run(1, 1, 0)
+            # Only constants move at first, if there are any: optimise them where they are.
+            guest.run(200, 1, 1)
+            if _score(guest) > _score(seeker.replicas):
+                seeker.replicas.put(guest.trees())
+                seeker.replicas.run(1, 1, 0)
+
+    def _settled(self, done: int, stage: int) -> bool:
+        """Return whether independent starts have come to the same end often enough."""
+        for seeker in self._seekers:
+            if seeker.other is not None:
+                continue
+            seeker.stages += 1
+            if seeker.stages == _STAGES_A_START or stage == 1:
+                self._ends.append(_score(seeker.replicas))
+        confirmed = sum(end >= self.best[0] - _SAME for end in self._ends)
+        return (
+            confirmed >= _CONFIRMATIONS
+            and done >= _LEAST_DRAWS
+            and stage > self._stages_for_targets
+        )
+
+
+def _score(replicas: Replicas) -> float:
+    """Return the log posterior of the coldest state, up to a constant."""
+    return replicas.log_likelihood + log_prior(replicas.problem, replicas.trees())
+
+
+def exact_rss(problem: Problem) -> float:
+    """Return the residual sum of squares below which a fit is exact."""
+    nu, lam = problem.data.noise_prior
+    return float(max(_EXACT * problem.data.n, _EXACT_NOISE * nu * lam))
+
+
+def is_exact(replicas: Replicas) -> bool:
+    """Return whether the coldest state fits to rounding error, and not by the number of constants.
+
+    With few rows enough constants fit anything.
+    """
+    if not replicas.rss <= exact_rss(replicas.problem):
+        return False
+    trees = replicas.trees()
+    constants = 1 + len(trees) + 2 * sum(int((tree["op"] == opcodes.LT).sum()) for tree in trees)
+    return constants <= _CONSTANTS_A_ROW * replicas.problem.data.n
+
+
+def _some_rows(problem: Problem, most: int) -> np.ndarray:
+    """Return some of the rows, at random but always the same ones."""
+    rows = np.flatnonzero(problem.data.root_weight > 0)
+    if len(rows) <= most:
+        return rows
+    return np.sort(np.random.default_rng(len(rows)).choice(rows, most, replace=False))
+
+
+def _coefficients(replicas: Replicas) -> tuple[float, np.ndarray]:
+    """Return intercept and coefficients of the coldest state, in units of its response."""
+    problem = replicas.problem
+    r = replicas.cold
+    n_rows = len(problem.data.y)
+    k = int(replicas.chains.n_terms[r, 0])
+    used = problem.data.root_weight > 0
+    root = problem.data.root_weight[used]
+    values = evaluate_trees(replicas.trees(r), problem.data.x.reshape(-1, n_rows))[:, used]
+    design = np.column_stack([np.ones(used.sum()), *values]) * root[:, None]
+    # In units of the largest value, so that squares neither overflow nor vanish.
+    unit = np.abs(design).max(axis=0)
+    y = problem.response()[used] * root
+    with np.errstate(all="ignore"):
+        design = design / unit
+        if not np.isfinite(design).all():
+            return 0.0, np.zeros(k)
+        try:
+            solution = np.linalg.lstsq(design, y, rcond=None)[0] / unit
+        except np.linalg.LinAlgError:  # numbers too extreme for it: nothing to carry back
+            return 0.0, np.zeros(k)
+    assert len(solution) == k + 1
+    return float(solution[0]), solution[1:]

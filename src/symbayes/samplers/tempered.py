@@ -1,0 +1,254 @@
+"""The default sampler: parallel tempering, coefficients and noise integrated out.
+
+Three phases. The search (`search.py`) finds good states by any means. Settling runs on all rows,
+first with optimised constants, then with exact moves only, and adapts the temperatures until all
+pairs of neighbours swap equally often. Drawing keeps everything frozen and uses exact moves only;
+it ends early when the draws agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from ..convergence import settled
+from ..kernels.choose import N_MOVES
+from ..prior import NoisePrior, require_count, require_real
+from ..problem import Problem, log_prior
+from ..trace import ChainTrace, Find, LadderRecord, Trace
+from .exchange import exchange
+from .ladder import LARGEST_ROUND, Replicas
+from .running import Progress, Watch, Workers
+from .search import Found, Search, exact_rss
+
+# Shares of the time limit after which search and settling end.
+_SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
+# Draws a ladder for settling, as a part of `tune`, and the most; fewer where the fit is exact.
+_SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
+# How often the temperatures are adapted while settling.
+_ADAPTATIONS = 4
+# Draws between two looks at whether enough was drawn, and the fewest.
+_DRAWS_A_LOOK = 128
+# A ladder so many nats behind the best takes over its state.
+_HOPELESS = 10.0
+# While drawing, one so far behind shows that warm-up was not over: drawing starts again, at most
+# so many times.
+_FAR_BEHIND, _MOST_RESETS = 25.0, 5
+# At the hottest temperature the data count as about so many rows.
+_HOTTEST_ROWS = 3.0
+
+
+@dataclass(frozen=True)
+class TemperedSampler:
+    """Settings of the default sampler.
+
+    Parameters
+    ----------
+    temperatures : int
+        Replicas a ladder. 1 is plain Markov chain Monte Carlo.
+    hottest : float in (0, 1), optional
+        Power of the likelihood at the hottest temperature; by default the data count there as
+        about three rows.
+    steps_per_draw : int
+        Proposals of each replica between two draws.
+    search : bool
+        Whether warm-up begins with a search. Without it, chains start from the prior.
+    """
+
+    temperatures: int = 12
+    hottest: float | None = None
+    steps_per_draw: int = 50
+    search: bool = True
+
+    name = "tempered"
+    plug_in = False
+    #: Draws a ladder for warm-up, unless the user says otherwise.
+    tune = 15_000
+    #: Data without noise can be fitted to all digits.
+    noise_prior = NoisePrior()
+
+    def __post_init__(self):
+        for name in ("temperatures", "steps_per_draw"):
+            require_count("sampler", name, getattr(self, name))
+        if self.hottest is None:
+            return
+        if not 0 < require_real("sampler", "hottest", self.hottest) < 1:
+            raise ValueError(f"sampler: hottest is {self.hottest}; it must lie in (0, 1)")
+
+    def powers(self, n: float) -> np.ndarray:
+        """Return the powers of the likelihood that a run on so many rows begins with."""
+        hottest = self.hottest or min(0.5, _HOTTEST_ROWS / n)
+        return np.geomspace(1.0, hottest, self.temperatures)
+
+    def sample(
+        self,
+        problem: Problem,
+        *,
+        tune: int,
+        draws: int,
+        seeds: list[np.random.SeedSequence],
+        workers: Workers,
+        watch: Watch,
+        progress: Progress,
+    ) -> Trace:
+        """Run one ladder a seed; return their draws."""
+        ladders = [Replicas(problem, seed, self.powers(problem.data.n)) for seed in seeds]
+        warmed_up, exact = True, False
+        finds: list[Find] = []
+        searched = np.zeros((3, N_MOVES), np.int64)
+        if self.search and tune > 0:
+            search = Search(
+                problem, lambda n: self.powers(n), [seed.spawn(1)[0] for seed in seeds],
+                self.steps_per_draw,
+            )  # fmt: skip
+            found = search.run(tune, workers, watch, _SEARCH_SHARE, progress)
+            warmed_up, exact = found.finished, found.exact
+            finds, searched = search.history, search.counts()
+            _begin_at(ladders, found)
+        most = _EXACT_SETTLING if exact else _MOST_SETTLING
+        n_settle = min(most, int(np.ceil(_SETTLE_PART * tune)))
+        if self._settle(ladders, n_settle, workers, watch, progress) < n_settle:
+            warmed_up = False
+        rng = np.random.default_rng(seeds[0].spawn(1)[0])
+        trace = self._draw(ladders, draws, warmed_up, exact, rng, workers, watch, progress)
+        return replace(trace, search=finds, search_counts=searched)
+
+    def _settle(self, ladders, total, workers, watch, progress) -> int:
+        """Bring the ladders to the posterior on all rows, and adapt their temperatures."""
+        done = 0
+        part = -(-total // (_ADAPTATIONS + 1))
+        for i in range(_ADAPTATIONS + 1):
+            for ladder in ladders:
+                # Constants are optimised at first: on all rows they are others than on a part.
+                ladder.optimise(0.1 if i == 0 and self.search else 0.0)
+            n = min(part, total - done)
+            done += _run_rounds(
+                ladders, partial(_advance, self.steps_per_draw), n, workers, watch, _SETTLE_SHARE,
+                partial(_report, progress, "settling", done, total),
+            )  # fmt: skip
+            if watch.should_stop(_SETTLE_SHARE):
+                break
+            if i == 0:
+                _take_over_best(ladders, _HOPELESS)
+            for ladder in ladders:
+                ladder.adapt()
+        for ladder in ladders:
+            ladder.optimise(0.0)
+            ladder.forget()
+        return done
+
+    def _draw(self, ladders, draws, warmed_up, exact, rng, workers, watch, progress) -> Trace:
+        traces = [ChainTrace() for _ in ladders]
+        done = resets = 0
+        enough = False
+
+        def keep(pair: tuple[Replicas, ChainTrace], n: int) -> None:
+            ladder, trace = pair
+            ladder.run(self.steps_per_draw, 1, n)
+            trace.extend(ladder.output, n)
+
+        pairs = list(zip(ladders, traces, strict=True))
+        floor = exact_rss(ladders[0].problem) if exact else -1.0
+        while done < draws and not enough and not watch.should_stop():
+            n = min(_DRAWS_A_LOOK, draws - done)
+            done += _run_rounds(
+                pairs, keep, n, workers, watch, 1.0,
+                partial(_report, progress, "drawing", done, draws),
+                lambda turn: _exchange_neighbours(ladders, turn, rng),
+            )  # fmt: skip
+            enough = settled(traces, floor)
+            if not enough and resets < _MOST_RESETS and _take_over_best(ladders, _FAR_BEHIND):
+                # A chain has come upon something far better only now: warm-up was not over.
+                resets += 1
+                done = 0
+                for trace in traces:
+                    trace.clear()
+        timed_out = done < draws and not enough and not watch.interrupted
+        if done == 0:
+            # Stopped before the first draw: the states warm-up has reached are what there is.
+            for pair in pairs:
+                keep(pair, 1)
+        return Trace(
+            chains=traces,
+            weights=[np.ones(len(trace)) for trace in traces],
+            counts=np.array([ladder.chains.counts.sum(axis=0) for ladder in ladders]),
+            seconds=watch.seconds,
+            interrupted=watch.interrupted,
+            warmed_up=warmed_up,
+            timed_out=timed_out,
+            settled=enough,
+            ladders=[
+                LadderRecord(
+                    power=ladder.ladder.power.copy(),
+                    swap_rate=1.0 - ladder.ladder.rejected / np.maximum(ladder.ladder.tried, 1),
+                    round_trips=int(ladder.ladder.clock[1]),
+                )
+                for ladder in ladders
+            ],
+        )
+
+
+def _advance(steps: int, ladder: Replicas, n: int) -> None:
+    ladder.run(steps, 1, n)
+
+
+def _run_rounds(
+    items: list,
+    advance: Callable,
+    total: int,
+    workers: Workers,
+    watch: Watch,
+    share: float,
+    progress: Callable[[int], None],
+    between: Callable[[int], object] = lambda turn: None,
+) -> int:
+    """Advance all items by `total` draws in rounds; return how many were done.
+
+    `between` is called after each round with its number.
+    """
+    done = 0
+    while done < total and not watch.should_stop(share):
+        n = min(LARGEST_ROUND, total - done)
+        workers.map(partial(_call, advance, n), items)
+        done += n
+        between(done // LARGEST_ROUND)
+        progress(done)
+    return done
+
+
+def _report(progress: Progress, phase: str, before: int, total: int, n: int) -> None:
+    progress(phase, before + n, total)
+
+
+def _exchange_neighbours(ladders: list[Replicas], turn: int, rng: np.random.Generator) -> None:
+    """Try an exchange between pairs of ladders, other pairs each turn."""
+    order = np.roll(np.arange(len(ladders)), turn % 2)
+    for i, j in zip(order[::2], order[1::2], strict=False):
+        exchange(ladders[i], ladders[j], rng)
+
+
+def _call(advance: Callable, n: int, item) -> None:
+    advance(item, n)
+
+
+def _begin_at(ladders: list[Replicas], found: Found) -> None:
+    """Start the ladders where the search ended."""
+    for ladder, seeker, behind in zip(ladders, found.seekers, found.behind, strict=True):
+        ladder.take_over(seeker.replicas)
+        if behind > _HOPELESS:
+            ladder.put(found.trees)
+
+
+def _take_over_best(ladders: list[Replicas], nats: float) -> bool:
+    """Give ladders so far behind the best one its coldest state; return whether there were any."""
+    scores = [
+        ladder.log_likelihood + log_prior(ladder.problem, ladder.trees()) for ladder in ladders
+    ]
+    best = ladders[int(np.argmax(scores))].trees()
+    behind = [i for i, score in enumerate(scores) if score < max(scores) - nats]
+    for i in behind:
+        ladders[i].put(best)
+    return bool(behind)
