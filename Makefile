@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test test-slow test-fast lint coverage bench clean
+.PHONY: help setup demo test test-slow test-fast lint coverage bench bench-quality bench-report clean
 
 help:
 	@echo "make demo       fit a built-in example and print the formulas found"
 	@echo "make test       set up, lint, and run the test suite"
 	@echo "make test-slow  run the long statistical tests as well"
 	@echo "make bench      measure speed against other tools (installs them, about half an hour)"
+	@echo "make bench-quality SWEEP=classic  find formulas, beside other tools (hours; goes on where it was)"
+	@echo "make bench-report  write docs/benchmark.md from the results of bench-quality"
 	@echo "make setup      only create $(VENV) and install symbayes into it"
 
 $(BIN)/python:
@@ -48,6 +50,18 @@ coverage: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.run
+
+$(VENV)/.installed-bench: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
+	@touch $@
+
+SWEEP ?= paper classic feynman peers real columns calibration
+
+bench-quality: $(VENV)/.installed-bench
+	for sweep in $(SWEEP); do $(BIN)/python -m benchmarks.quality.run --sweep $$sweep || exit 1; done
+
+bench-report: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.quality.report
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .coverage

@@ -1,22 +1,24 @@
-"""One chain of the default sampler, run for some seconds and counted.
+"""One replica of the default sampler, run for some seconds and counted.
 
 The only file of the benchmark that knows the inside of symbayes' sampler.
 """
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
-from symbayes import BayesianSymbolicRegressor, CollapsedSampler, NoisePrior, TermsPrior, TreePrior
-from symbayes.kernels import units
-from symbayes.kernels.chain import EVALUATED, NUMBERS, PROPOSED
-from symbayes.kernels.choose import DEATH
+from symbayes import BayesianSymbolicRegressor, NoisePrior, TermsPrior, TreePrior
+from symbayes.kernels.chain import EVALUATED, PROPOSED
 from symbayes.operators import operator_weights
 from symbayes.problem import Problem, make_problem
-from symbayes.trace import empty_output, state_size
+from symbayes.samplers.ladder import Replicas
+from symbayes.trace import state_size
 from symbayes.validation import check_table
 
 OPERATORS = "paper-simulation"
@@ -45,49 +47,74 @@ def problem_for(X: np.ndarray, y: np.ndarray, terms: TermsPrior | int) -> Proble
         TreePrior(),
         NoisePrior(),
         terms,
+        learn=True,
     )
 
 
-def rates(
-    problem: Problem, seed: int, seconds: float, settle: float, temperature: float = 1.0
-) -> Rates:
-    """Run one chain; count after the first `settle` seconds.
+def rates(problem: Problem, seed: int, seconds: float, settle: float, power: float = 1.0) -> Rates:
+    """Run one replica by exact moves only; count after the first `settle` seconds.
 
-    With temperature 0 the chain does all its work and then ignores the likelihood: it walks
-    through trees of the prior, which are the same whatever the data.
+    With power 0 it does all its work and then ignores the likelihood: it walks through trees of
+    the prior, which are the same whatever the data.
     """
-    loop = units.load("collapsed")
-    chain = problem.new_chain(np.random.SeedSequence(seed))
-    prior = problem.new_prior(CollapsedSampler.move_shape)
-    scratch = problem.new_scratch()
-    output = empty_output(1, problem.most_terms * problem.max_nodes, NUMBERS + 2)
+    replicas = Replicas(problem, np.random.SeedSequence(seed), np.array([power]))
+    out_nodes, out_terms, _ = replicas.output
+    draws = len(out_terms)
     steps = 1
 
     def run(duration: float) -> tuple[float, list[float]]:
         nonlocal steps
         nodes = []
-        start = before = time.perf_counter()
-        while before - start < duration:
-            if loop(chain, prior, problem.data, scratch, temperature, steps, 1, *output) < 0:
-                raise RuntimeError("the chain found no start")
-            after = time.perf_counter()
-            if after - before < _SECONDS_A_CALL / 2:
+        elapsed = 0.0
+        while elapsed < duration:
+            before = time.perf_counter()
+            replicas.run(steps, 1, draws)
+            seconds_a_call = time.perf_counter() - before
+            elapsed += seconds_a_call
+            if seconds_a_call < _SECONDS_A_CALL / 2:
                 steps *= 2
-            before = after
-            n_terms = int(output[1][0])
-            if n_terms:
-                nodes.append(state_size(output[0][0], n_terms) / n_terms)
-        return before - start, nodes
+            for state, n_terms in zip(out_nodes, out_terms, strict=True):
+                if n_terms:
+                    nodes.append(state_size(state, int(n_terms)) / int(n_terms))
+        return elapsed, nodes
 
     run(settle)
-    counts = chain.counts.copy()
+    earlier = replicas.chains.counts.copy()
     elapsed, nodes = run(seconds)
-    counts = chain.counts - counts
-    # A death is judged by a new fit, but evaluates no tree.
-    trees = counts[EVALUATED].sum() - counts[EVALUATED, DEATH]
+    counts = (replicas.chains.counts - earlier).sum(axis=0)
     return Rates(
-        float(counts[PROPOSED].sum() / elapsed), float(trees / elapsed), float(np.mean(nodes))
+        proposals=float(counts[PROPOSED].sum() / elapsed),
+        # A split or an exchange makes two trees, a death none.
+        trees=float(counts[EVALUATED].sum() / elapsed),
+        nodes=float(np.mean(nodes)),
     )
+
+
+@dataclass
+class Meter:
+    """How much was done while it was watching."""
+
+    proposals: int = 0
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """Count the proposals of all fits made inside, those of the search as well."""
+    meter, lock = Meter(), threading.Lock()
+    original = Replicas.run
+
+    def run(replicas: Replicas, *args, **kwargs) -> int:
+        before = replicas.chains.counts[:, PROPOSED].sum()
+        done = original(replicas, *args, **kwargs)
+        with lock:
+            meter.proposals += int(replicas.chains.counts[:, PROPOSED].sum() - before)
+        return done
+
+    Replicas.run = run
+    try:
+        yield meter
+    finally:
+        Replicas.run = original
 
 
 def median(runs: list[Rates]) -> Rates:

@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-_THREAD_LIMITS = (
+THREAD_LIMITS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -25,20 +25,24 @@ _THREAD_LIMITS = (
 
 def prepare() -> None:
     """Limit libraries to one thread, here and in child processes; call before importing NumPy."""
-    for name in _THREAD_LIMITS:
+    for name in THREAD_LIMITS:
         os.environ[name] = "1"
     # As in the Makefile, so that a run without make finds the same compiled code.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(sys.prefix) / "numba-cache"))
 
 
 def describe() -> dict[str, Any]:
-    """Return what a reader has to know about the machine."""
+    """Return what a reader has to know about the machine; call after `prepare`."""
+    import symbayes
+
     return {
-        "CPU": _cpu_name(),
+        "CPU": cpu_name(),
         "cores": os.cpu_count(),
         "system": platform.system(),
         "Python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "numba", "scikit-learn", "symbayes")},
+        **{name: version(name) for name in ("numpy", "numba", "scikit-learn")},
+        # Not from the metadata: it may be on the path without being installed.
+        "symbayes": symbayes.__version__,
     }
 
 
@@ -52,7 +56,8 @@ def load() -> float | None:
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
+    """Return what the processor calls itself."""
     try:
         found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     except OSError:

@@ -91,7 +91,7 @@ def markdown(document: dict[str, Any]) -> str:
         "`benchmarks/results/measured.json`.",
         "",
     ]
-    lines += _bars(("machine", ""), [[k, str(v)] for k, v in document["machine"].items()]) + [""]
+    lines += bars(("machine", ""), [[k, str(v)] for k, v in document["machine"].items()]) + [""]
     for section in document["sections"]:
         lines += [f"## {section['title']}", ""]
         lines += [
@@ -102,9 +102,9 @@ def markdown(document: dict[str, Any]) -> str:
         for table in section["tables"]:
             if table["caption"]:
                 lines += [table["caption"], ""]
-            lines += _bars(table["columns"], table["rows"]) + [""]
+            lines += bars(table["columns"], table["rows"]) + [""]
         if section["targets"]:
-            lines += _bars(*_target_table(section["targets"])) + [""]
+            lines += bars(*_target_table(section["targets"])) + [""]
         lines += [f"- {note}" for note in section["notes"]]
         lines += [""] if section["notes"] else []
     return "\n".join(lines).rstrip() + "\n"
@@ -144,7 +144,9 @@ def _target_table(targets: list[dict[str, Any]]) -> tuple[list[str], list[list[C
     return ["figure", "target", "measured", "reached"], rows
 
 
-def _bars(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
+def bars(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
+    """Return a table in Markdown, line by line."""
+
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 

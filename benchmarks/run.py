@@ -1,6 +1,6 @@
 """`make bench`: measure, print, and write `benchmarks/results/measured.{json,md}`.
 
-python -m benchmarks.run                      everything, about twenty minutes
+python -m benchmarks.run                      everything, about half an hour
 python -m benchmarks.run --only kernels       one measure; results of the others are kept
 python -m benchmarks.run --quick              a rough look, printed only
 """
@@ -20,6 +20,7 @@ MEASURES = (
     "cold_start",
     "memory",
     "growth",
+    "cores",
     "recovery",
     "calibration",
 )

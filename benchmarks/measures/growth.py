@@ -15,6 +15,7 @@ from symbayes.datasets import paper_task
 _ROWS = (100, 1_000, 10_000, 100_000)
 _FEATURES = (2, 20, 200)
 _TERMS = (1, 2, 4, 8)
+# Powers of the likelihood.
 _POSTERIOR, _PRIOR = 1.0, 0.0
 
 
@@ -27,9 +28,9 @@ def measure(quick: bool) -> Section:
     runs: dict[tuple, list[Rates]] = defaultdict(list)
     for seed in range(seeds):
         for (kind, size), problem in problems.items():
-            for temperature in (_POSTERIOR, _PRIOR):
-                run = rates(problem, seed, seconds, seconds / 2, temperature)
-                runs[kind, size, temperature].append(run)
+            for power in (_POSTERIOR, _PRIOR):
+                run = rates(problem, seed, seconds, seconds / 2, power)
+                runs[kind, size, power].append(run)
     result = {key: median(of_size) for key, of_size in runs.items()}
     return Section(
         "growth",
@@ -41,12 +42,12 @@ def measure(quick: bool) -> Section:
         ],
         notes=[
             _growth_in_words(result),
-            "In a fit, trees differ from size to size, as a chain goes where the posterior is. So "
-            "a second run of each size ignores the likelihood after computing it, and walks "
+            "In a fit, trees differ from size to size, as a replica goes where the posterior is. "
+            "So a second run of each size ignores the likelihood after computing it, and walks "
             "through about the same trees at every size, those of the prior (terms that are "
             "redundant or not finite stay forbidden): the last three columns, on which the "
             "sentence above is based.",
-            f"Task f1 of the paper, one chain on one core, {seconds:g} s after "
+            f"Task f1 of the paper, one replica on one core, {seconds:g} s after "
             f"{seconds / 2:g} s to settle, median of {seeds} seed{'s' * (seeds > 1)}. Features "
             "beyond the second are noise.",
         ],

@@ -1,4 +1,4 @@
-"""Whether the paper's simulated tasks are found, by the default sampler at one temperature."""
+"""Whether the paper's simulated tasks are found, by the default sampler on one core."""
 
 from __future__ import annotations
 

@@ -41,11 +41,12 @@ def measure(quick: bool) -> Section:
         _targets(ours, outcomes),
         [
             f"Task f1 of the paper, no noise. symbayes: operators {_list_operators()}, up to 4 "
-            f"terms, one chain on one core, {seconds:g} s after {settle:g} s to settle, median of "
-            f"{len(runs)} seeds, run between the peers "
+            f"terms, one replica on one core, {seconds:g} s after {settle:g} s to settle, median "
+            f"of {len(runs)} seeds, run between the peers "
             f"(evaluated trees/s {', '.join(show(r.trees) for r in runs)}). Evaluated: new trees "
-            "computed on all rows, with a least-squares fit of the whole model; proposals to drop "
-            "a term, and those that change nothing or are impossible, are left out.",
+            "computed on all rows, each with a least-squares fit of the whole model; proposals to "
+            "drop a term, and those that change nothing or are impossible, are left out. A sum "
+            "split into two terms, and two terms that exchange parts, are two new trees each.",
             f"Peers: one thread, an environment of their own, {peer_seconds:g} s from the first "
             "counted call.",
             "Ratios: our evaluated trees over the larger of a peer's two figures, which is in the "

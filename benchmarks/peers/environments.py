@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,16 +26,34 @@ class PeerFailed(RuntimeError):
     """A peer could not be installed or did not run; the message says why, in one line."""
 
 
-def install(peer: Peer) -> Path:
-    """Return the Python of the peer's environment, made if it is not there."""
+class Installable(Protocol):
+    """What `install` has to know."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def requirements(self) -> tuple[str, ...]: ...
+
+
+def install(peer: Installable) -> Path:
+    """Return the Python of the peer's environment, made if it is not there.
+
+    A peer with `build_requirements` gets those first, and is then built with them rather than in
+    isolation: for source packages that do not say what they are built with.
+    """
     folder = _ENVIRONMENTS / peer.name
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     installed = folder / "installed.txt"
-    wanted = "\n".join(peer.requirements)
+    first: tuple[str, ...] = getattr(peer, "build_requirements", ())
+    wanted = "\n".join((*first, *peer.requirements))
     if not (installed.exists() and installed.read_text() == wanted):
         print(f"installing {' '.join(peer.requirements)}", flush=True)
         _call([sys.executable, "-m", "venv", "--clear", str(folder)], _INSTALL_SECONDS)
-        _call([str(python), "-m", "pip", "install", "-q", *peer.requirements], _INSTALL_SECONDS)
+        pip = [str(python), "-m", "pip", "install", "-q"]
+        if first:
+            _call([*pip, *first], _INSTALL_SECONDS)
+            pip.append("--no-build-isolation")
+        _call([*pip, *peer.requirements], _INSTALL_SECONDS)
         installed.write_text(wanted)
     return python
 

@@ -50,7 +50,7 @@ PEERS = (
         "include the first population and the current expressions of every round again.",
         "One expression instead of a sum of terms; fits its constants by non-linear least squares "
         "for every expression (evaluations inside, below, not counted as trees). No square, cube "
-        "or lt: its evaluation in Python, the only one it uses, has none.",
+        "or lt: the compiled evaluation that it uses by default has none.",
     ),
     Peer(
         "gplearn",

@@ -20,7 +20,7 @@ tally.watch(LaplaceNmll, "__call__", "likelihoods")
 tally.watch(RandomChoiceProposal, "__call__", "proposals")
 # The optimiser of the constants evaluates the expression many times for one likelihood.
 tally.watch(ExplicitRegression, "evaluate_fitness_vector", "evaluations")
-# Bingo's evaluation in Python knows neither square nor cube.
+# Bingo's compiled evaluation, its default, knows neither square nor cube.
 operators = ["+", "-", "*", "/", "sin", "cos", "exp"]
 fits = 0
 try:

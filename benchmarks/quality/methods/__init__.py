@@ -1,0 +1,1 @@
+"""One script a method, run in its own environment; `registry.py` says how each is set."""

@@ -1,0 +1,328 @@
+"""`make bench-report`: from the stored runs to `docs/benchmark.md` and its plots."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+
+from benchmarks.environment import ROOT
+from benchmarks.report import Cell, bars, show
+
+from . import plots
+from .registry import LEFT_OUT, METHODS
+from .store import RESULTS, Record, Store
+from .summary import Runs, by_problem, fifths, select, wilson
+from .sweeps import SWEEPS
+from .targets import columns_found, goals
+
+PAGE = ROOT / "docs" / "benchmark.md"
+IMAGES = ROOT / "docs" / "images"
+
+_INTRODUCTION = """\
+Written by `make bench-report` from the runs in `benchmarks/results/quality/`; each table names the
+command that makes its runs. All methods get the same rows, seeds, seconds, cores and, as far as
+each allows, operators.
+
+Two verdicts stand side by side. *SRBench's*: after simplification with constants rounded to three
+decimals, found minus truth is a constant or found over truth a non-zero constant; where SymPy
+cannot decide in 10 s, agreement to 1e-9 of the spread on 1,000 points of a range twice as wide
+counts, and is marked *numeric*. *Right structure*: with its constants refitted in float64 to the
+truth without noise, the formula agrees to 1e-6 of the spread (root mean square, training rows and
+fresh ones), and it has at most 1.5 times the nodes of the truth. Nodes are operators, columns and
+constants, counted for all methods by one function (`benchmarks/quality/nodes.py`). Shares come
+with Wilson's 95 % intervals. A run that failed has found nothing."""
+
+
+class Report:
+    """The page, section by section.
+
+    Parameters
+    ----------
+    records : list of records
+    versions : mapping
+        The version of a method to show, where it is not the latest.
+    images : Path
+    """
+
+    def __init__(self, records: list[Record], versions: Mapping[str, str], images: Path):
+        self._records = records
+        self._versions = versions
+        self._images = images
+
+    def text(self) -> str:
+        """Return the page."""
+        sections = [
+            ["# Benchmark", "", _INTRODUCTION, ""],
+            self._goals(),
+            self._peers(),
+            self._feynman(),
+            self._exact("paper", "The paper's tasks"),
+            self._exact("classic", "Classic formulas"),
+            self._real(),
+            self._coverage(),
+            self._columns(),
+            self._calibration(),
+            self._methods(),
+        ]
+        lines = [line for section in sections for line in section]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def _runs(self, sweep: str, method: str) -> Runs:
+        return select(self._records, SWEEPS[sweep], method, self._versions)
+
+    def _goals(self) -> list[str]:
+        rows: list[list[Cell]] = [
+            [goal.problems, goal.measure, goal.target, goal.reached, goal.verdict]
+            for goal in goals(self._runs)
+        ]
+        return [
+            "## What it has to reach",
+            "",
+            "60 s and 2 cores a problem, default parameters but for the operators; 30 s and one "
+            "core where peers take part. Exact means the right structure.",
+            "",
+            *bars(["problems", "measure", "has to reach", "reached", ""], rows),
+            "",
+        ]
+
+    def _peers(self) -> list[str]:
+        sweep = SWEEPS["peers"]
+        lines = _head("symbayes and its peers: every third Feynman formula", "peers")
+        panels = {}
+        for noise in sweep.noise:
+            parts = [self._runs("peers", m).where(sweep.runs, noise=noise) for m in sweep.methods]
+            panels[noise] = parts
+            rows = [
+                [
+                    METHODS[part.method].label,
+                    part.version or "-",
+                    part.share("right"),
+                    part.share("srbench") if part.records else "-",
+                    sum(r.get("srbench_by") == "numeric" for r in part.records)
+                    if part.records
+                    else "-",
+                    part.median("nodes"),
+                    _time(part),
+                    sum(bool(r["failure"]) for r in part.records) if part.records else "-",
+                ]
+                for part in parts
+            ]
+            columns = [
+                "method", "version", "right structure", "SRBench", "of these numeric",
+                "median nodes", "median seconds to a right formula", "failed",
+            ]  # fmt: skip
+            lines += [f"Noise {noise:g}:", "", *bars(columns, rows), ""]
+        plots.exact_against_time(
+            self._images / "exact-against-time.svg", panels, sweep.seconds, sweep.runs
+        )
+        return [
+            *lines,
+            "![Share of formulas found against time](images/exact-against-time.svg)",
+            "",
+            "A method that does not tell when it found its formula counts as having found it at "
+            "the end of its run.",
+            "",
+        ]
+
+    def _feynman(self) -> list[str]:
+        sweep = SWEEPS["feynman"]
+        runs = self._runs("feynman", "symbayes")
+        parts = {noise: runs.where(sweep.runs, noise=noise) for noise in sweep.noise}
+        rows: list[list[Cell]] = [
+            [
+                f"{noise:g}",
+                part.share("right"),
+                part.share("srbench") if part.records else "-",
+                part.median("nodes"),
+                _time(part),
+                part.median("seconds_used"),
+                sum(bool(r["failure"]) for r in part.records) if part.records else "-",
+            ]
+            for noise, part in parts.items()
+        ]
+        columns = [
+            "noise", "right structure", "SRBench", "median nodes",
+            "median seconds to a right formula", "median seconds used", "failed",
+        ]  # fmt: skip
+        lines = [*_head("All Feynman formulas", "feynman"), *bars(columns, rows), ""]
+        missed = {
+            noise: [r["problem"] for r in part.records if not r.get("right")]
+            for noise, part in parts.items()
+        }
+        for noise, names in missed.items():
+            if names:
+                lines += [f"Not found at noise {noise:g}: {', '.join(sorted(names))}.", ""]
+        return lines
+
+    def _exact(self, name: str, title: str) -> list[str]:
+        sweep = SWEEPS[name]
+        runs = self._runs(name, "symbayes")
+        rows: list[list[Cell]] = []
+        for problem, part in by_problem(runs, lambda part: part).items():
+            rows.append(
+                [
+                    problem,
+                    f"`{next((r['truth'] for r in part.records if 'truth' in r), '')}`",
+                    f"{part.count('right')} of {sweep.seeds}",
+                    f"{part.count('srbench')} of {sweep.seeds}",
+                    part.median("nodes"),
+                    _time(part),
+                ]
+            )
+        columns = ["problem", "formula", "right structure", "SRBench", "median nodes", "seconds"]
+        table = bars(columns, rows) if rows else [runs.missing]
+        return [*_head(title, name), *table, ""]
+
+    def _real(self) -> list[str]:
+        sweep = SWEEPS["real"]
+        parts = [self._runs("real", method) for method in sweep.methods]
+        plots.r2_against_nodes(self._images / "r2-against-nodes.svg", parts)
+        columns = ["data"]
+        for part in parts:
+            columns += [f"{part.method}: R2", "R2 of the formula", "nodes"]
+        names = sorted({record["problem"] for part in parts for record in part.records})
+        rows: list[list[Cell]] = [
+            [name, *(c for part in parts for c in _real_cells(part.where(0, problem=name)))]
+            for name in names
+        ]
+        rows.append(["all runs", *(c for part in parts for c in _real_cells(part))])
+        lines = [*_head("Real data", "real"), *bars(columns, rows), ""]
+        lines += [f"{p.method}: {p.missing}." for p in parts if p.missing]
+        return [
+            *lines,
+            "",
+            "Medians over the splits; R2 is that of a method's own prediction.",
+            "",
+            "![R2 against nodes](images/r2-against-nodes.svg)",
+            "",
+        ]
+
+    def _coverage(self) -> list[str]:
+        feynman = self._runs("feynman", "symbayes")
+        noisy = feynman.where(SWEEPS["feynman"].runs, noise=0.1)
+        rows: list[list[Cell]] = []
+        for label, part in (
+            ("real data", self._runs("real", "symbayes")),
+            ("Feynman formulas, noise 0.1", noisy),
+        ):
+            covered = [r["coverage"] for r in part.records if r.get("coverage") is not None]
+            cells: list[Cell] = ["-", "-", "-"]
+            if covered:
+                mean = sum(covered) / len(covered)
+                cells = [f"{mean:.1%}", f"{median(covered):.1%}", f"{min(covered):.1%}"]
+            rows.append([label, len(covered), *cells, part.missing or "complete"])
+        columns = ["problems", "runs", "mean", "median", "least", "runs missing"]
+        return [
+            "## Coverage of 90 % predictive intervals",
+            "",
+            "From the runs of the tables above; how many new observations lie inside.",
+            "",
+            *bars(columns, rows),
+            "",
+        ]
+
+    def _columns(self) -> list[str]:
+        runs = self._runs("columns", "symbayes")
+        rows: list[list[Cell]] = [
+            [record["seed"], *columns_found(record), "yes" if record.get("right") else "no"]
+            for record in sorted(runs.records, key=lambda record: record["seed"])
+        ]
+        columns = ["seed", "relevant columns above 0.5", "others above 0.5", "right structure"]
+        table = bars(columns, rows) if rows else [runs.missing]
+        return [*_head("Five relevant columns of 200", "columns"), *table, ""]
+
+    def _calibration(self) -> list[str]:
+        runs = self._runs("calibration", "symbayes")
+        rows: list[list[Cell]] = []
+        for part in fifths(runs.records):
+            low, high = wilson(part.true, part.formulas)
+            rows.append(
+                [
+                    f"{part.low:.1f} to {part.low + 0.2:.1f}",
+                    part.formulas,
+                    f"{part.reported:.2f}",
+                    f"{part.share:.2f} ({low:.2f} to {high:.2f})",
+                    "yes" if abs(part.share - part.reported) <= 0.1 else "no",
+                ]
+            )
+        columns = ["reported", "formulas", "mean reported", "share true", "within 10 points"]
+        table = bars(columns, rows) if rows else []
+        return [
+            *_head("Reported probabilities", "calibration"),
+            *table,
+            *([runs.missing] if runs.missing else []),
+            "",
+            "All formulas reported with a probability of 0.005 or more. True means the truth "
+            "itself: the right structure, no superfluous term, and no more numbers estimated than "
+            "the truth has.",
+            "",
+        ]
+
+    def _methods(self) -> list[str]:
+        lines = [
+            "## Methods, settings and handicaps",
+            "",
+            "A peer's fit ends when its error falls below 1e-7 of the spread of y, where it can be "
+            "stopped. Constants are always allowed, which is what lt amounts to.",
+            "",
+        ]
+        for method in METHODS.values():
+            packages = " ".join(method.requirements) or "this repository"
+            lines += [
+                f"- **{method.label}** ({packages}). Settings: {method.settings} "
+                f"Handicaps: {method.handicaps}"
+            ]
+        lines += ["", "Left out, after a trial:", ""]
+        lines += [f"- {name}: {reason}." for name, reason in LEFT_OUT.items()]
+        machines = sorted({r["cpu"] for r in self._records if r.get("cpu")})
+        return [*lines, "", f"Run on: {'; '.join(machines) or 'not run'}."]
+
+
+def _head(title: str, sweep: str) -> list[str]:
+    return [f"## {title}", "", f"Reproduce with `{SWEEPS[sweep].command}`.", ""]
+
+
+def _time(runs: Runs) -> Cell:
+    times = [r["found_at"] for r in runs.records if r.get("right")]
+    return median(times) if times else None
+
+
+def _real_cells(runs: Runs) -> list[Cell]:
+    if not runs.records:
+        return ["not run", "-", "-"]
+    r2, formula = (runs.median(name, float("-inf")) for name in ("r2", "r2_formula"))
+    nodes = runs.median("nodes")
+    return [_three(r2), _three(formula), show(nodes)]
+
+
+def _three(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def main() -> int:
+    """Write the page."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.quality.report", description=__doc__
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--images", type=Path, default=IMAGES)
+    parser.add_argument(
+        "--version", nargs="+", default=[], metavar="METHOD=VERSION", help="instead of the latest"
+    )
+    options = parser.parse_args()
+    suites = sorted({sweep.suite for sweep in SWEEPS.values()})
+    records = [record for suite in suites for record in Store(suite, options.results)]
+    versions = dict(choice.split("=", 1) for choice in options.version)
+    page = Report(records, versions, options.images).text()
+    options.page.parent.mkdir(parents=True, exist_ok=True)
+    options.page.write_text(page, encoding="utf-8")
+    print(f"{len(records)} runs; wrote {options.page}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""The speed benchmark keeps up with the sampler whose inside it uses."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.chains import median, metered, problem_for, rates
+from benchmarks.run import MEASURES
+
+from benchmarks import report
+from symbayes import BayesianSymbolicRegressor, TermsPrior
+from symbayes.datasets import paper_task
+
+X, Y = paper_task("f1", n_rows=40, random_state=0)
+README = Path(report.__file__).parent / "README.md"
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_is_a_module_that_the_readme_names(name):
+    assert callable(importlib.import_module(f"benchmarks.measures.{name}").measure)
+    assert f"| `{name}` |" in README.read_text()
+
+
+@pytest.mark.parametrize("power", [1.0, 0.0])
+@pytest.mark.parametrize("terms", [TermsPrior(most=3), 2])
+def test_rates(power, terms):
+    found = rates(problem_for(X, Y, terms), 0, 0.02, 0.01, power)
+    assert found.proposals > 1000
+    # A proposal makes two trees at most, and many make none.
+    assert 0 < found.trees < 2 * found.proposals
+    assert found.nodes >= 1
+    assert median([found, found]) == found
+
+
+def test_all_proposals_of_a_fit_are_counted():
+    counted = []
+    noisy = Y + 0.1 * np.std(Y) * np.random.default_rng(0).normal(size=len(Y))
+    for n_jobs in (1, 2):
+        with metered() as meter:
+            model = BayesianSymbolicRegressor(
+                tune=4, draws=2, chains=2, n_jobs=n_jobs, random_state=0
+            ).fit(X, noisy)
+        counted.append(meter.proposals)
+    assert counted[0] == counted[1] >= model.diagnostics_["proposals"] > 0
+
+
+def test_targets_and_tables():
+    section = report.Section(
+        "cores",
+        "Two cores",
+        [report.Table(["what", "ratio"], [["sampling", 1.9]])],
+        [report.at_least("ratio", 1.8, 1.9), report.at_most("MB", 50, None)],
+    )
+    document = report.to_dict(section, "today", 0.1)
+    page = report.markdown({"machine": {"CPU": "any"}, "sections": [document]})
+    assert "| ratio | at least 1.8 | 1.9 | yes |" in page
+    assert "| MB | at most 50 | - | not measured |" in page
+    assert "python -m benchmarks.run --only cores" in page
