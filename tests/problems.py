@@ -29,6 +29,7 @@ def problem(
     tree_prior: TreePrior | None = None,
     noise_prior: NoisePrior | None = None,
     feature_weights=None,
+    learn: bool = False,
 ) -> Problem:
     total = sum(operators.values())
     n_features = rows.X.shape[1]
@@ -40,6 +41,7 @@ def problem(
         tree_prior or TreePrior(),
         noise_prior or NoisePrior(shape=4.0, scale=0.5),
         terms,
+        learn,
     )
 
 

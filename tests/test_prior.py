@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symbayes import CollapsedSampler, NoisePrior, PaperSampler, TermsPrior, TreePrior
+from symbayes import NoisePrior, PaperSampler, TemperedSampler, TermsPrior, TreePrior
 from symbayes.prior import terms_prior
 
 
@@ -106,8 +106,8 @@ def test_terms_prior():
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        (CollapsedSampler, "steps_per_draw"),
-        (CollapsedSampler, "starts"),
+        (TemperedSampler, "steps_per_draw"),
+        (TemperedSampler, "temperatures"),
         (PaperSampler, "max_trees"),
     ],
 )
@@ -120,11 +120,11 @@ def test_sampler_counts(kind, name):
             kind(**{name: value})
 
 
-def test_sampler_temperature():
-    for value in (0, -1, 1.5):
-        with pytest.raises(ValueError, match="sampler: temperature is"):
-            CollapsedSampler(temperature=value)
-    with pytest.raises(ValueError, match="sampler: temperature is nan"):
-        CollapsedSampler(temperature=np.nan)
-    with pytest.raises(TypeError, match="sampler: temperature must be a number, not str"):
-        CollapsedSampler(temperature="1")
+def test_sampler_hottest():
+    for value in (0, -1, 1, 1.5):
+        with pytest.raises(ValueError, match=f"sampler: hottest is {value}; it must lie in"):
+            TemperedSampler(hottest=value)
+    with pytest.raises(ValueError, match="sampler: hottest is nan"):
+        TemperedSampler(hottest=np.nan)
+    with pytest.raises(TypeError, match="sampler: hottest must be a number, not str"):
+        TemperedSampler(hottest="1")

@@ -19,8 +19,11 @@ from .spaces import Space, enumerate_space, p_value
 # them: one false alarm of the whole suite in 20,000 runs.
 FALSE_ALARM = 1e-6
 
-PLAIN = {"*": 1.0, "sin": 2.0}
-WITH_LT = {"lt": 2.0, "square": 1.0, "*": 1.0}
+OPERATORS = {
+    "plain": {"*": 1.0, "sin": 2.0},
+    "lt": {"lt": 2.0, "square": 1.0, "*": 1.0},
+    "sums": {"+": 2.0, "-": 1.0, "square": 3.0},
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Case:
     weighted: bool = False
     n_features: int = 2
     beta: float = 0.3
+    learn: bool = False
 
     @property
     def name(self) -> str:
@@ -46,6 +50,8 @@ class Case:
             parts.append("weighted")
         if self.beta != 0.3:
             parts.append("steep")
+        if self.learn:
+            parts.append("learned")
         return "-".join(parts)
 
     @property
@@ -60,7 +66,7 @@ def space_of(case: Case) -> Space:
     terms = case.terms if isinstance(case.terms, int) else TermsPrior(*case.terms)
     problem = problems.problem(
         rows,
-        PLAIN if case.operators == "plain" else WITH_LT,
+        OPERATORS[case.operators],
         terms=terms,
         tree_prior=TreePrior(
             alpha=0.7, beta=case.beta, max_nodes=case.max_nodes, slope_shape=2.5, slope_scale=0.5,
@@ -68,11 +74,15 @@ def space_of(case: Case) -> Space:
         ),
         noise_prior=NoisePrior(shape=4.0, scale=0.5),
         feature_weights=[1.0, 2.0][: case.n_features],
+        learn=case.learn,
     )  # fmt: skip
     return enumerate_space(problem, rows.X, rows.y, rows.weights, case.likelihood, case.temperature)
 
 
-def run(case: Case, start: str, steps: int, n: int, allowed=None, seed: int = 0, gibbs=True):
+def run(
+    case: Case, start: str, steps: int, n: int, allowed=None, seed: int = 0,
+    gibbs=("scales", "weights"),
+):  # fmt: skip
     """Run `n` chains of `steps` steps; return what they end in.
 
     They start from exact draws of the posterior (`start="exact"`), or all from the least probable
@@ -82,7 +92,7 @@ def run(case: Case, start: str, steps: int, n: int, allowed=None, seed: int = 0,
     problem = space.problem
     rng = np.random.default_rng([seed, steps])
     if start == "exact":
-        nodes, terms, scales, noise = space.draw(n, rng)
+        nodes, terms, scales, noise, weights = space.draw(n, rng)
         picks = np.arange(n)
     else:
         worst = int(np.argmin(space.probability))
@@ -92,6 +102,10 @@ def run(case: Case, start: str, steps: int, n: int, allowed=None, seed: int = 0,
                 node.a, node.b = 2.5, -1.5
         nodes, terms = space.pack(trees)[None, :], np.array([len(trees)])
         scales, noise = np.ones((1, 2)), np.ones(1)
+        prior = problem.new_prior(case.move_shape)
+        weights = np.concatenate([prior.operator_cdf, prior.feature_cdf])[None, :]
+        if not case.learn:
+            weights = np.zeros((1, 0))
         picks = np.zeros(n, np.int64)
     permitted = np.ones(N_MOVES, np.bool_)
     if allowed is not None:
@@ -101,17 +115,17 @@ def run(case: Case, start: str, steps: int, n: int, allowed=None, seed: int = 0,
     prior, scratch = problem.new_prior(case.move_shape), problem.new_scratch()
     out_nodes, out_terms = np.zeros((n, space.width), NODE), np.zeros(n, np.int64)
     out_scales, out_noise = np.zeros((n, 2)), np.zeros(n)
+    out_weights = np.zeros((n, weights.shape[1]))
     if case.likelihood == "collapsed":
         loops.load("collapsed")(
-            chain, prior, problem.data, scratch, nodes, terms, scales, picks, permitted,
-            gibbs and case.operators != "plain", case.temperature, steps,
-            out_nodes, out_terms, out_scales,
+            chain, prior, problem.data, scratch, nodes, terms, scales, weights, picks, permitted,
+            "scales" in gibbs and case.operators == "lt", "weights" in gibbs and case.learn,
+            case.temperature, steps, out_nodes, out_terms, out_scales, out_weights,
         )  # fmt: skip
     else:
         loops.load("paper")(
             chain, prior, problem.data, scratch, nodes, terms, scales, noise, picks, permitted,
             steps, out_nodes, out_terms, out_scales, out_noise,
         )  # fmt: skip
-    before = (nodes, terms, scales, noise)
-    after = (out_nodes, out_terms, out_scales, out_noise)
-    return p_value(space, out_nodes, out_terms), before, after, chain
+    after = (out_nodes, out_terms, out_scales, out_noise, out_weights)
+    return p_value(space, out_nodes, out_terms), after, chain

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from . import test_stationarity
+from . import test_exchange, test_stationarity, test_tempering
 from .cases import Case
 
 CASES = {
@@ -17,11 +17,23 @@ CASES = {
     "lt": test_stationarity.LT,
     "paper": test_stationarity.PAPER,
     "paper-lt": test_stationarity.PAPER_LT,
-    "tempered": Case("collapsed", 1, temperature=0.3),
+    "hot": Case("collapsed", 1, temperature=0.3),
+    "sums": Case("collapsed", (2, 3.0), "sums", max_nodes=3, beta=1.5, temperature=0.3),
+    "two": test_stationarity.TWO,
+    "three": test_stationarity.THREE,
+    "learned": test_stationarity.LEARNED,
+    "ladders": test_exchange.LEARNED,
 }
 
 
 if __name__ == "__main__":
     case, move, steps = sys.argv[1:]
-    results = test_stationarity.p_values(CASES[case], move, n=30_000, steps=int(steps))
+    if move == "between-ladders":
+        results = test_exchange.p_values(CASES[case], n=int(steps))
+    elif move == "swap":
+        results = test_tempering.p_values_of_swaps(CASES[case], n=30_000)
+    else:
+        # Few states can be split, so that it takes more of them.
+        n = 100_000 if move == "split-merge" else 30_000
+        results = test_stationarity.p_values(CASES[case], move, n=n, steps=int(steps))
     print(min(results.values()))

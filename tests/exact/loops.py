@@ -6,20 +6,50 @@ allowed leave the state as it is. That keeps the target, since detailed balance 
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
 import numpy as np
 from numba import boolean, config, float64, int64, njit, typeof, void
 
 from symbayes.kernels import units
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS, Code, tree_start
-from symbayes.kernels.choose import BIRTH, DEATH, birth_probability, choose_move, death_probability
+from symbayes.kernels.choose import (
+    BIRTH,
+    DEATH,
+    EXCHANGE,
+    MERGE,
+    SPLIT,
+    choose_jump,
+    choose_move,
+)
+from symbayes.kernels.compiling import source_hash
+from symbayes.kernels.ladder import swap_neighbours
 from symbayes.kernels.likelihood import collapsed_log_likelihood, plug_in_log_likelihood
 from symbayes.kernels.paper_step import paper_step_tree
-from symbayes.kernels.rng import integer, uniform
+from symbayes.kernels.rng import integer
 from symbayes.kernels.scales import update_scales
-from symbayes.kernels.step import step_birth, step_death, step_tree
+from symbayes.kernels.step import (
+    step_birth,
+    step_death,
+    step_exchange,
+    step_merge,
+    step_split,
+    step_tree,
+)
 from symbayes.kernels.tree import NODE, arity, subtree_end
+from symbayes.kernels.weights import update_weights
 
 FLAGS = {"error_model": "numpy", "_nrt": False}
+
+
+def cached(function):
+    """Compile a loop and keep its machine code until the kernels or this file change."""
+    dispatcher = njit(**FLAGS, cache=True)(function)
+    if not config.DISABLE_JIT:
+        own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+        dispatcher._cache._cache_file._source_stamp = source_hash() + own
+    return dispatcher
 
 
 @njit(**FLAGS)
@@ -55,48 +85,75 @@ def write_state(chain, row, out_nodes, out_terms):
 
 
 @njit(**FLAGS)
+def load_weights(weights, row, prior):
+    """Set the weights of operators and columns, given as their running sums."""
+    n_operators = prior.operator_concentration.shape[0]
+    for i in range(weights.shape[1]):
+        if i < n_operators:
+            prior.operator_cdf[i] = weights[row, i]
+        else:
+            prior.feature_cdf[i - n_operators] = weights[row, i]
+
+
+@njit(**FLAGS)
+def write_weights(prior, row, out_weights):
+    n_operators = prior.operator_concentration.shape[0]
+    for i in range(out_weights.shape[1]):
+        if i < n_operators:
+            out_weights[row, i] = prior.operator_cdf[i]
+        else:
+            out_weights[row, i] = prior.feature_cdf[i - n_operators]
+
+
+@cached
 def collapsed_batch(
-    evaluate, fit, propose, chain, prior, data, scratch,
-    nodes, terms, scales, picks, allowed, gibbs, temperature, steps,
-    out_nodes, out_terms, out_scales,
+    evaluate, fit, propose, optimise, chain, prior, data, scratch,
+    nodes, terms, scales, weights, picks, allowed, gibbs_scales, gibbs_weights, temperature, steps,
+    out_nodes, out_terms, out_scales, out_weights,
 ):  # fmt: skip
     """For each pick, load that state, make steps of the default sampler, write the result."""
-    code = Code(evaluate, fit, propose)
+    code = Code(evaluate, fit, propose, optimise)
     for row in range(picks.shape[0]):
         state = picks[row]
         rss = load_state(code, chain, data, scratch, nodes, state, terms[state], False)
         prior.scales[0], prior.scales[1] = scales[state, 0], scales[state, 1]
+        load_weights(weights, state, prior)
         chain.numbers[LOG_LIKELIHOOD] = collapsed_log_likelihood(rss, terms[state], data)
         for _ in range(steps):
             n_terms = chain.n_terms[0]
-            birth = birth_probability(n_terms, prior.log_terms)
-            death = death_probability(n_terms, prior.log_terms)
-            u = uniform(chain.rng)
-            if u < birth:
-                if allowed[BIRTH]:
-                    step_birth(code, chain, prior, data, scratch, temperature)
-            elif u < birth + death:
-                if allowed[DEATH]:
-                    step_death(code, chain, prior, data, scratch, temperature)
-            else:
+            jump = choose_jump(chain.rng, n_terms, prior)
+            if jump < 0:
                 k = integer(chain.rng, n_terms)
                 root = tree_start(chain, chain.slots[k])
                 move = choose_move(chain.rng, chain.nodes, root, prior)
                 if allowed[move]:
                     step_tree(code, chain, k, move, prior, data, scratch, temperature)
-            if gibbs:
+            elif jump == BIRTH and allowed[BIRTH]:
+                step_birth(code, chain, prior, data, scratch, temperature)
+            elif jump == DEATH and allowed[DEATH]:
+                step_death(code, chain, prior, data, scratch, temperature)
+            elif jump == SPLIT and allowed[SPLIT]:
+                step_split(code, chain, prior, data, scratch, temperature)
+            elif jump == MERGE and allowed[MERGE]:
+                step_merge(code, chain, prior, data, scratch, temperature)
+            elif jump == EXCHANGE and allowed[EXCHANGE]:
+                step_exchange(code, chain, prior, data, scratch, temperature)
+            if gibbs_scales:
                 update_scales(chain, prior)
+            if gibbs_weights:
+                update_weights(chain, prior, scratch.counts)
         write_state(chain, row, out_nodes, out_terms)
         out_scales[row, 0], out_scales[row, 1] = prior.scales[0], prior.scales[1]
+        write_weights(prior, row, out_weights)
 
 
-@njit(**FLAGS)
+@cached
 def paper_batch(
-    evaluate, fit, propose, chain, prior, data, scratch,
+    evaluate, fit, propose, optimise, chain, prior, data, scratch,
     nodes, terms, scales, noise, picks, allowed, steps, out_nodes, out_terms, out_scales, out_noise,
 ):  # fmt: skip
     """The same for the paper's sampler."""
-    code = Code(evaluate, fit, propose)
+    code = Code(evaluate, fit, propose, optimise)
     for row in range(picks.shape[0]):
         state = picks[row]
         rss = load_state(code, chain, data, scratch, nodes, state, terms[state], True)
@@ -114,19 +171,46 @@ def paper_batch(
         out_noise[row] = chain.numbers[NOISE_VARIANCE]
 
 
+@njit(**FLAGS)
+def swap_batch(ladder, numbers, log_likelihood, out_replica):
+    """For each row, swap neighbours once among replicas with these log-likelihoods.
+
+    Rows are by turns even and odd, so that every pair of neighbours is met.
+    """
+    n = ladder.replica.shape[0]
+    for row in range(log_likelihood.shape[0]):
+        for t in range(n):
+            ladder.replica[t] = t
+            numbers[t, LOG_LIKELIHOOD] = log_likelihood[row, t]
+        ladder.clock[0] = row % 2
+        swap_neighbours(ladder, numbers)
+        for t in range(n):
+            out_replica[row, t] = ladder.replica[t]
+
+
+def compile_units():
+    """Compile what the loops call by address, and none of the loops."""
+    if not config.DISABLE_JIT:
+        units._compile(units._UNITS)
+
+
 def load(name: str):
     """Return a batch loop with the compiled units filled in."""
-    units.load("collapsed")
+    compile_units()
     loop = {"collapsed": collapsed_batch, "paper": paper_batch}[name]
     if not config.DISABLE_JIT and not loop.signatures:
-        common = list(units.signatures()[name].args[:7])
+        common = list(units.signatures()["paper"].args[:8])
         trees, table = typeof(np.empty((0, 0), NODE)), typeof(np.empty((0, 0)))
         ints, flags = typeof(np.empty(0, np.int64)), typeof(np.empty(0, np.bool_))
         reals = typeof(np.empty(0))
         if name == "collapsed":
-            rest = [trees, ints, table, ints, flags, boolean, float64, int64, trees, ints, table]
+            rest = [
+                trees, ints, table, table, ints, flags, boolean, boolean, float64, int64,
+                trees, ints, table, table,
+            ]  # fmt: skip
         else:
             rest = [trees, ints, table, reals, ints, flags, int64, trees, ints, table, reals]
         loop.compile(void(*common, *rest))
         loop.disable_compile()
-    return lambda *arguments: loop(units.evaluate, units.fit, units.propose, *arguments)
+    pointers = (units.evaluate, units.fit, units.propose, units.optimise)
+    return lambda *arguments: loop(*pointers, *arguments)

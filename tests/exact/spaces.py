@@ -72,6 +72,9 @@ class Space:
         terms = np.zeros(n, np.int64)
         scales = np.ones((n, 2))
         noise = np.ones(n)
+        prior = self.problem.new_prior((0.25, 3.0))
+        concentrations = (prior.operator_concentration, prior.feature_concentration)
+        weights = np.zeros((n, sum(map(len, concentrations))))
         for i, state in enumerate(picks):
             trees = [tree.copy() for tree in self.states[state]]
             constants, variances, rss = self.prepared["draw"](state, rng)
@@ -85,7 +88,22 @@ class Space:
             noise[i] = stats.invgamma.rvs(
                 0.5 * (self.problem.data.n + nu), scale=0.5 * (nu * lam + rss), random_state=rng
             )
-        return nodes, terms, scales, noise
+            if self.problem.learn:
+                weights[i] = draw_weights(trees, concentrations, rng)
+        return nodes, terms, scales, noise, weights
+
+
+def draw_weights(trees, concentrations, rng: np.random.Generator) -> np.ndarray:
+    """Draw learned weights given trees; return their running sums, operators before columns."""
+    counts = naive.node_counts(trees, *map(len, concentrations))
+    parts = []
+    for concentration, seen in zip(concentrations, counts, strict=True):
+        shape = concentration + seen
+        drawn = np.where(shape > 0, rng.standard_gamma(np.where(shape > 0, shape, 1.0)), 0.0)
+        sums = np.cumsum(drawn) / drawn.sum()
+        sums[np.flatnonzero(shape)[-1] :] = 1.0
+        parts.append(sums)
+    return np.concatenate(parts)
 
 
 def enumerate_space(
@@ -95,7 +113,10 @@ def enumerate_space(
     """List every state with its exact probability."""
     believed = beliefs(problem)
     trees = all_trees(believed)
-    log_tree = [naive.log_prior(tree, believed) for tree in trees]
+    log_tree = [
+        naive.log_shape(tree, believed) if problem.learn else naive.log_prior(tree, believed)
+        for tree in trees
+    ]
     if isinstance(problem.terms, int):
         counts = {problem.terms: 0.0}
     else:
@@ -106,6 +127,8 @@ def enumerate_space(
         for combination in itertools.product(range(len(trees)), repeat=n_terms):
             state = tuple(trees[i] for i in combination)
             log_prior = log_count + sum(log_tree[i] for i in combination)
+            if problem.learn:
+                log_prior += _log_urns(state, problem)
             log_likelihood, sample = _marginal(
                 state, problem, X, y, weights, likelihood, temperature, constant_draws, rng
             )
@@ -129,6 +152,17 @@ def enumerate_space(
         packed = space.pack(state)
         space.index[structure_key(packed[: sum(t.size() for t in state)], len(state))] = i
     return space
+
+
+def _log_urns(state, problem):
+    """Log prior of all operators and columns of a state, the learned weights integrated out."""
+    prior = problem.new_prior((0.25, 3.0))
+    concentrations = (prior.operator_concentration, prior.feature_concentration)
+    counts = naive.node_counts(state, *map(len, concentrations))
+    return sum(
+        naive.log_urn(seen, concentration)
+        for seen, concentration in zip(counts, concentrations, strict=True)
+    )
 
 
 def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, rng):
@@ -229,18 +263,17 @@ def count_states(space: Space, out_nodes, out_terms) -> np.ndarray | None:
     return seen
 
 
-def p_value(space: Space, out_nodes, out_terms, fewest: float = 20.0) -> float:
-    """Chi-squared p-value of states seen against the exact posterior, rare states pooled."""
+def p_value(space: Space, out_nodes, out_terms) -> float:
+    """Chi-squared p-value of states seen against the exact posterior."""
     seen = count_states(space, out_nodes, out_terms)
-    if seen is None:
-        return 0.0
-    expected = space.probability * len(out_terms)
+    return 0.0 if seen is None else p_of_counts(seen, space.probability * len(out_terms))
+
+
+def p_of_counts(seen: np.ndarray, expected: np.ndarray, fewest: float = 20.0) -> float:
+    """Chi-squared p-value of counts against what is expected, rare cells pooled."""
     common = expected >= fewest
-    cells_seen = np.append(seen[common], seen[~common].sum())
-    cells_expected = np.append(expected[common], expected[~common].sum())
-    if cells_expected[-1] < fewest:
-        cells_seen[-2] += cells_seen[-1]
-        cells_expected[-2] += cells_expected[-1]
-        cells_seen, cells_expected = cells_seen[:-1], cells_expected[:-1]
-    statistic = np.sum((cells_seen - cells_expected) ** 2 / cells_expected)
-    return float(stats.chi2.sf(statistic, len(cells_seen) - 1))
+    seen = np.append(seen[common], seen[~common].sum())
+    expected = np.append(expected[common], expected[~common].sum())
+    if expected[-1] < fewest:
+        seen, expected = (np.append(v[:-2], v[-2:].sum()) for v in (seen, expected))
+    return float(stats.chi2.sf(np.sum((seen - expected) ** 2 / expected), len(seen) - 1))

@@ -72,6 +72,22 @@ def _terms(label: str, other: str, log_other: str) -> dict:
     return _bugs(label, "moves/terms.py", "free", "birth-death", terms)
 
 
+def _sums(label: str, case: str, more: str, sign: str, terms: dict) -> dict:
+    """Split and merge have the same factors, below the line and above it.
+
+    A factor is noticed only where it decides: splits where most are rejected, merges likewise.
+    """
+    terms |= {
+        "number of terms": (
+            f"prior.log_terms[n_terms {more}] - prior.log_terms[n_terms]\n", "0.0\n"),
+        "depth of the first operand": (
+            f"log_ratio {sign}= log_shift(nodes, first, ROOT_DEPTH, prior, pending)\n", "pass\n"),
+        "depth of the second operand": (
+            f"log_ratio {sign}= log_shift(nodes, second, ROOT_DEPTH, prior, pending)\n", "pass\n"),
+    }  # fmt: skip
+    return _bugs(label, "moves/between.py", case, "split-merge", terms, steps=800)
+
+
 BUGS = {
     **_bugs("grow", "moves/grow.py", "plain", "grow-prune", {
         "splitting odds": ("odds * n_terminals", "n_terminals"),
@@ -100,7 +116,55 @@ BUGS = {
     }),
     **_terms("birth", "death", "n_terms + 1, prior.log_terms"),
     **_terms("death", "birth", "n_terms - 1, prior.log_terms"),
-    **_bugs("temperature", "step.py", "tempered", "grow-prune", {
+    **_sums("split", "three", "+ 1", "-", {
+        "choice of the reverse": ("        merge_probability(n_terms + 1, prior)\n", "1.0\n"),
+        "choice of the move": ("(split_probability(n_terms, prior) * prior", "(prior"),
+        "splitting": (" * prior.split[0] * sum_weight(prior))", " * sum_weight(prior))"),
+        "weight of sums": (" * prior.split[0] * sum_weight(prior))", " * prior.split[0])"),
+    }),
+    **_sums("merge", "sums", "- 1", "+", {
+        "choice of the reverse": ("split_probability(n_terms - 1, prior)\n        * ", ""),
+        "choice of the move": ("        / merge_probability(n_terms, prior)\n", ""),
+        "splitting": ("        * prior.split[0]\n", ""),
+        "weight of sums": ("        * sum_weight(prior)\n", ""),
+    }),
+    **_bugs("exchange", "moves/between.py", "two", "exchange", {
+        "sizes": (
+            "math.log((p_end - p) * (q_end - q) / (p_size * q_size))", "0.0"),
+        "sizes before": ("math.log((p_end - p) * (q_end - q) / ", "math.log(1.0 / "),
+        "sizes after": (" / (p_size * q_size))", ")"),
+        "shape": ("    if i_depth != j_depth:\n", "    if False:\n"),
+        "shape of the first subtree there": (
+            "log_ratio += log_shape(nodes, i, j_depth, prior, pending)\n", "pass\n"),
+        "shape of the second subtree here": (
+            "log_ratio -= log_shape(nodes, j, j_depth, prior, pending)\n", "pass\n"),
+    }, steps=1_000),
+    **_bugs("weights", "weights.py", "learned", "weights", {
+        "counts": ("concentration[i] + counts[offset + i]", "concentration[i]"),
+        "concentration": (
+            "concentration[i] + counts[offset + i]",
+            "(1.0 if concentration[i] > 0.0 else 0.0) + counts[offset + i]"),
+        "operators": ("counts[op] += 1.0", "counts[op] += 0.0"),
+    }),
+    **_bugs("swap", "ladder.py", "free", "swap", {
+        "sign": ("numbers[hot, LOG_LIKELIHOOD] - numbers[cold, LOG_LIKELIHOOD]",
+                 "numbers[cold, LOG_LIKELIHOOD] - numbers[hot, LOG_LIKELIHOOD]"),
+        "difference of temperatures": (
+            "(ladder.power[t] - ladder.power[t + 1]) * gain", "gain"),
+        "colder temperature": (
+            "(ladder.power[t] - ladder.power[t + 1]) * gain", "-ladder.power[t + 1] * gain"),
+        "hotter temperature": (
+            "(ladder.power[t] - ladder.power[t + 1]) * gain", "ladder.power[t] * gain"),
+    }),
+    **_bugs("between ladders", "../samplers/exchange.py", "ladders", "between-ladders", {
+        "prior of what comes": (
+            "log_prior_given(q, first)\n        + log_prior_given(p, second)\n", "0.0\n"),
+        "prior in the first chain": (
+            "log_prior_given(q, first)\n        + log_prior_given(p, second)\n"
+            "        - log_prior_given(p, first)\n", "log_prior_given(p, second)\n"),
+        "judgement": ("if np.log(1.0 - rng.uniform()) < log_ratio:", "if np.isfinite(log_ratio):"),
+    }, steps=2_000),
+    **_bugs("temperature", "step.py", "hot", "grow-prune", {
         "of the gain": ("gain = temperature * (", "gain = ("),
     }),
     **_bugs("likelihood", "likelihood.py", "free", "birth-death", {

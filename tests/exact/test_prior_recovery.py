@@ -72,8 +72,8 @@ def sampled(target, likelihood, steps):
     start = (nodes, np.ones(1, np.int64), np.ones((1, 2)))
     if likelihood == "collapsed":
         loops.load("collapsed")(
-            chain, prior, target.data, scratch, *start, picks, allowed, True, 0.0, steps,
-            out_nodes, out_terms, out_scales,
+            chain, prior, target.data, scratch, *start, np.zeros((1, 0)), picks, allowed, True,
+            False, 0.0, steps, out_nodes, out_terms, out_scales, np.zeros((N, 0)),
         )  # fmt: skip
     else:
         loops.load("paper")(

@@ -8,8 +8,12 @@ from numba import njit
 from symbayes.kernels import rng as rng_kernels
 from symbayes.kernels import tree as tree_kernels
 from symbayes.kernels.candidates import census, count_heirs
-from symbayes.kernels.choose import choose_move, probability_at, reverse_of
-from symbayes.kernels.tree_prior import draw_subtree, log_shift
+from symbayes.kernels.choose import choose_jump, choose_move, probability_at, reverse_of
+from symbayes.kernels.ladder import count_round_trips, swap_neighbours
+from symbayes.kernels.moves.between import propose_exchange, propose_merge, propose_split
+from symbayes.kernels.step import _log_prior_constants
+from symbayes.kernels.tree_prior import draw_subtree, log_shape, log_shift
+from symbayes.kernels.weights import update_weights
 
 
 @njit
@@ -57,6 +61,58 @@ def describe(nodes, root, out):
 @njit
 def shift_of(nodes, root, depth, prior, pending):
     return log_shift(nodes, root, depth, prior, pending)
+
+
+@njit
+def shape_of(nodes, root, depth, prior, pending):
+    return log_shape(nodes, root, depth, prior, pending)
+
+
+@njit
+def constants_of(nodes, root, prior):
+    return _log_prior_constants(nodes, root, prior)
+
+
+@njit
+def split_of(state, nodes, slots, n_terms, max_nodes, prior, pending):
+    return propose_split(state, nodes, slots, n_terms, max_nodes, prior, pending)
+
+
+@njit
+def merge_of(state, nodes, slots, n_terms, max_nodes, prior, pending):
+    return propose_merge(state, nodes, slots, n_terms, max_nodes, prior, pending)
+
+
+@njit
+def exchange_of(state, nodes, slots, n_terms, max_nodes, prior, pending):
+    return propose_exchange(state, nodes, slots, n_terms, max_nodes, prior, pending)
+
+
+@njit
+def jumps(state, n_terms, prior, out):
+    for i in range(out.shape[0]):
+        out[i] = choose_jump(state, n_terms, prior)
+
+
+@njit
+def many_weights(chain, prior, counts, out_operators, out_features):
+    """Draw the weights again and again; write their running sums."""
+    for row in range(out_operators.shape[0]):
+        update_weights(chain, prior, counts)
+        for i in range(prior.operator_cdf.shape[0]):
+            out_operators[row, i] = prior.operator_cdf[i]
+        for i in range(prior.feature_cdf.shape[0]):
+            out_features[row, i] = prior.feature_cdf[i]
+
+
+@njit
+def swap(ladder, numbers):
+    swap_neighbours(ladder, numbers)
+
+
+@njit
+def note_ends(ladder):
+    count_round_trips(ladder)
 
 
 @njit

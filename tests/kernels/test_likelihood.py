@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from symbayes.kernels import units
 from symbayes.kernels.chain import fit
+from symbayes.kernels.choose import N_MOVES
 from symbayes.kernels.evaluate import evaluate
 from symbayes.kernels.tree import NODE
 from symbayes.operators import OPERATORS
@@ -25,7 +25,7 @@ CODES = {name: operator.opcode for name, operator in OPERATORS.items()}
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
-    units.load("collapsed")
+    loops.compile_units()
 
 
 def op(name, *children):
@@ -140,13 +140,13 @@ def test_log_likelihoods_equal_the_twins():
     nodes = np.zeros((1, 2 * made.max_nodes), NODE)
     packed = np.concatenate([naive.to_nodes(tree) for tree in trees])
     nodes[0, : len(packed)] = packed
-    none, zero, one = np.zeros(9, np.bool_), np.zeros(1, np.int64), np.ones((1, 2))
+    none, zero, one = np.zeros(N_MOVES, np.bool_), np.zeros(1, np.int64), np.ones((1, 2))
     out = (np.zeros_like(nodes), np.zeros(1, np.int64), np.zeros((1, 2)))
     two = np.array([2])
     chain = made.new_chain(np.random.SeedSequence(0))
     loops.load("collapsed")(
-        chain, made.new_prior((0.25, 3.0)), made.data, made.new_scratch(), nodes, two, one, zero,
-        none, False, 1.0, 1, *out,
+        chain, made.new_prior((0.25, 3.0)), made.data, made.new_scratch(), nodes, two, one,
+        np.zeros((1, 0)), zero, none, False, False, 1.0, 1, *out, np.zeros((1, 0)),
     )  # fmt: skip
     expected = naive.collapsed_log_likelihood(trees, rows.X, rows.y, rows.weights, 3.0, 0.2)
     assert chain.numbers[0] == pytest.approx(expected, rel=1e-12)

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from symbayes.kernels import units
 from symbayes.kernels.choose import MOVE_NAMES, N_MOVES
 from symbayes.kernels.moves.dispatch import propose
 from symbayes.kernels.tree import NODE
 from symbayes.prior import TreePrior
 
-from .. import naive
+from .. import naive, naive_moves
+from ..exact import loops
 from ..problems import beliefs, problem, table
 from .calling import (
     choice_probability,
@@ -31,7 +31,7 @@ ALL = {"+": 1.0, "/": 0.5, "sin": 2.0, "lt": 1.5, "square": 0.7}
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
-    units.load("collapsed")
+    loops.compile_units()
 
 
 def setup(max_nodes=9, alpha=0.7, beta=0.4, operators=ALL):
@@ -78,14 +78,14 @@ def test_move_equals_its_twin(move):
         nodes[: tree.size()] = naive.to_nodes(tree)
         got = propose(move, state, nodes, 0, M, 2 * M, prior, scratch.pending)
         try:
-            new, there, back = naive.MOVES[move](twin_rng, tree, believed)
+            new, there, back = naive_moves.MOVES[move](twin_rng, tree, believed)
         except naive.TooLarge:
             assert got == -math.inf
             impossible += 1
             continue
         assert got != -math.inf
         assert_same_nodes(nodes[M : M + new.size()], naive.to_nodes(new))
-        expected = naive.log_ratio(move, tree, new, there, back, believed)
+        expected = naive_moves.log_ratio(move, tree, new, there, back, believed)
         assert got == pytest.approx(expected, abs=1e-11)
         assert list(map(int, state)) == twin_rng.s  # the same random numbers were used
         np.testing.assert_array_equal(nodes[: tree.size()], naive.to_nodes(tree))
@@ -128,10 +128,10 @@ def test_trees_are_described_as_by_the_twin():
         out = np.zeros(40, np.int64)
         describe(nodes, 3, out)
         size = tree.size()
-        heirs = len(naive.heirs(tree, tree)) if tree.op else 0
+        heirs = len(naive_moves.heirs(tree, tree)) if tree.op else 0
         expected = [
-            len(tree.operators()), len(tree.transforms()), size, len(naive.candidates(tree)), heirs,
-            3 + size,
+            len(tree.operators()), len(tree.transforms()), size,
+            len(naive_moves.candidates(tree)), heirs, 3 + size,
         ]  # fmt: skip
         assert out[:6].tolist() == expected
         depths = [tree.depth_of(node) for node in tree.preorder()]
@@ -169,7 +169,7 @@ def test_move_probabilities_equal_the_twins_and_sum_to_one():
         nodes = np.zeros(25, NODE)
         nodes[: tree.size()] = naive.to_nodes(tree)
         got = [choice_probability(move, nodes, 0, prior) for move in range(7)]
-        assert got == pytest.approx(naive.move_probabilities(tree, believed), abs=1e-14)
+        assert got == pytest.approx(naive_moves.move_probabilities(tree, believed), abs=1e-14)
         assert sum(got) == pytest.approx(1.0, abs=1e-14)
 
 
@@ -180,7 +180,7 @@ def test_moves_are_chosen_with_their_probabilities():
     nodes[: tree.size()] = naive.to_nodes(tree)
     out = np.zeros(20_000, np.int64)
     chosen(generator_state(2), nodes, 0, prior, out)
-    expected = np.array(naive.move_probabilities(tree, believed))
+    expected = np.array(naive_moves.move_probabilities(tree, believed))
     seen = np.bincount(out, minlength=7) / len(out)
     # Six standard errors: false alarm below 1e-8 for all seven together.
     assert np.all(np.abs(seen - expected) <= 6 * np.sqrt(expected * (1 - expected) / len(out)))

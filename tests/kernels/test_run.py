@@ -7,8 +7,9 @@ import pytest
 
 from symbayes.kernels import units
 from symbayes.kernels.chain import ACCEPTED, EVALUATED, NUMBERS, PROPOSED
-from symbayes.kernels.choose import BIRTH, DEATH
+from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, SPLIT
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.samplers.ladder import NoStart, Replicas
 from symbayes.trace import empty_output, split_terms
 
 from .. import naive
@@ -22,56 +23,68 @@ def made(terms, n_rows=20, operators=OPERATORS, **options):
     return problem(table(n_rows), operators, terms=terms, noise_prior=NOISE, **options)
 
 
-def run_collapsed(target, draws, steps=40, seed=0, chain=None, prior=None):
-    chain = chain or target.new_chain(np.random.SeedSequence(seed))
-    prior = prior or target.new_prior((0.5, 1.0))
-    output = empty_output(draws, target.most_terms * target.max_nodes, NUMBERS + 2)
-    loop = units.load("collapsed")
-    done = loop(
-        chain, prior, target.data, target.new_scratch(), 1.0, steps, draws, *output
-    )  # fmt: skip
-    return done, chain, prior, output
+def replicas(target, powers=(1.0,), seed=0):
+    return Replicas(target, np.random.SeedSequence(seed), np.array(powers))
 
 
 def trees_of(output, i):
     return [naive.from_nodes(tree) for tree in split_terms(output[0][i], output[1][i])]
 
 
-@pytest.mark.parametrize("terms", [1, 3, TermsPrior(3, 0.5)], ids=["K=1", "K=3", "K free"])
-def test_numbers_of_a_draw_belong_to_its_trees(terms):
-    target = made(terms)
+def assert_numbers_belong(trees, log_likelihood):
     rows = table(20)
-    done, chain, _, output = run_collapsed(target, draws=25)
-    assert done == 25
+    expected = naive.collapsed_log_likelihood(trees, rows.X, rows.y, rows.weights, 3.0, 0.1)
+    assert log_likelihood == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learned"])
+@pytest.mark.parametrize("terms", [1, 3, TermsPrior(3, 0.5)], ids=["K=1", "K=3", "K free"])
+def test_numbers_of_a_draw_belong_to_its_trees(terms, learn):
+    ladder = replicas(made(terms, learn=learn), (1.0, 0.3, 0.05))
+    assert ladder.run(20, 2, 25) == 25
     for i in range(25):
-        trees = trees_of(output, i)
+        trees = trees_of(ladder.output, i)
         if isinstance(terms, int):
             assert len(trees) == terms
-        expected = naive.collapsed_log_likelihood(trees, rows.X, rows.y, rows.weights, 3.0, 0.1)
-        assert output[2][i, 0] == pytest.approx(expected, rel=1e-8, abs=1e-8)
-    counts = chain.counts
+        assert_numbers_belong(trees, ladder.output[2][i, 0])
+    for r in range(3):  # whatever their temperature
+        trees = [naive.from_nodes(tree) for tree in ladder.trees(r)]
+        assert_numbers_belong(trees, ladder.chains.numbers[r, 0])
+    counts = ladder.chains.counts.sum(axis=0)
     assert np.all(counts[ACCEPTED] <= counts[PROPOSED])
     assert counts[EVALUATED, DEATH] == 0
-    assert np.all(counts[EVALUATED] <= counts[PROPOSED])
-    assert counts[PROPOSED].sum() == 25 * 40
-    jumps = counts[PROPOSED, [BIRTH, DEATH]].sum()
-    assert (jumps > 0) == (not isinstance(terms, int))
+    two = np.isin(np.arange(N_MOVES), [SPLIT, EXCHANGE])  # they change two trees
+    assert np.all(counts[EVALUATED] <= np.where(two, 2, 1) * counts[PROPOSED])
+    assert counts[PROPOSED].sum() == 25 * 2 * 20 * 3
+    free = not isinstance(terms, int)
+    assert np.all((counts[PROPOSED, [BIRTH, DEATH, SPLIT, MERGE]] > 0) == free)
+    assert (counts[PROPOSED, EXCHANGE] > 0) == (terms != 1)
 
 
 def test_draws_do_not_depend_on_how_a_run_is_cut():
-    target = made(TermsPrior(3, 0.5))
-    _, _, _, whole = run_collapsed(target, draws=12)
-    _, chain, prior, first = run_collapsed(target, draws=5)
-    _, _, _, second = run_collapsed(target, draws=7, chain=chain, prior=prior)
-    for one, parts in zip(whole, zip(first, second, strict=True), strict=True):
-        np.testing.assert_array_equal(one, np.concatenate(parts))
+    target = made(TermsPrior(3, 0.5), learn=True)
+    whole, parts = replicas(target, (1.0, 0.2)), replicas(target, (1.0, 0.2))
+    whole.run(20, 2, 12)
+    at = 0
+    for n in (5, 7):
+        parts.run(20, 2, n)
+        for one, other in zip(whole.output, parts.output, strict=True):
+            np.testing.assert_array_equal(one[at : at + n], other[:n])
+        at += n
 
 
-def test_scales_move_only_where_there_are_transforms():
-    _, _, prior, _ = run_collapsed(made(1), draws=2)
-    assert np.all(prior.scales != 1.0)
-    _, _, prior, _ = run_collapsed(made(1, operators={"+": 1.0, "sin": 1.0}), draws=2)
-    assert np.all(prior.scales == 1.0)
+def test_scales_and_weights_move_only_where_they_are_learned():
+    plain = {"+": 1.0, "sin": 1.0}
+    for operators, learn in ((OPERATORS, False), (plain, False), (OPERATORS, True), (plain, True)):
+        ladder = replicas(made(2, operators=operators, learn=learn), (1.0, 0.5))
+        before = [values.copy() for values in ladder.priors]
+        ladder.run(20, 2, 2)
+        for name, old, new in zip(ladder.priors._fields, before, ladder.priors, strict=True):
+            moves = (name == "scales" and "lt" in operators) or (
+                name in ("operator_cdf", "feature_cdf") and learn
+            )
+            for r in range(2):
+                assert (old[r].tolist() != new[r].tolist()) == moves, (name, r)
 
 
 def test_a_start_that_does_not_exist_is_reported():
@@ -79,7 +92,8 @@ def test_a_start_that_does_not_exist_is_reported():
     only_columns = TreePrior(max_nodes=1)
     rows = table(20, n_features=1)
     target = problem(rows, {"+": 1.0}, terms=2, tree_prior=only_columns)
-    assert run_collapsed(target, draws=1)[0] == -1
+    with pytest.raises(NoStart):
+        replicas(target).run(1, 1, 1)
     chain = target.new_chain(np.random.SeedSequence(0))
     output = empty_output(3, 2, NUMBERS + 2)
     clock, times = np.zeros(1, np.int64), np.zeros(3, np.int64)
@@ -126,7 +140,8 @@ def test_paper_stops_after_so_many_accepted_models():
 
 
 def test_units_know_what_is_compiled():
-    units.load("collapsed")
-    assert units.is_compiled("collapsed")
-    assert units.is_cached("collapsed")
+    for name in ("tempered", "paper"):
+        units.load(name)
+        assert units.is_compiled(name)
+        assert units.is_cached(name)
     assert callable(units.load_evaluate())

@@ -1,0 +1,189 @@
+"""Temperatures: swaps alone, and whole ladders, against the exact posterior at every power."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numba import config, typeof, void
+
+from symbayes.kernels.chain import NUMBERS
+from symbayes.kernels.ladder import Ladder
+from symbayes.kernels.rng import seed_state
+from symbayes.samplers import tempered
+from symbayes.samplers.ladder import Replicas
+from symbayes.samplers.running import Watch, Workers
+from symbayes.samplers.tempered import TemperedSampler
+
+from .. import naive
+from ..problems import table
+from . import loops
+from .cases import FALSE_ALARM, Case, space_of
+from .spaces import p_of_counts, p_value
+
+POWERS = (1.0, 0.5, 0.2, 0.05)
+FREE = Case("collapsed", (2, 0.5), max_nodes=4)
+SUMS = Case("collapsed", (2, 2.0), "sums", max_nodes=3)
+LEARNED = replace(SUMS, learn=True)
+LT = Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, learn=True)
+
+
+def new_ladder(powers, seed):
+    n = len(powers)
+    return Ladder(
+        seed_state(np.random.SeedSequence(seed)), np.array(powers), np.arange(n), np.zeros(n - 1),
+        np.zeros(n - 1, np.int64), np.zeros(2, np.int64), np.zeros(n, np.int64),
+    )  # fmt: skip
+
+
+def swapped(log_likelihood, powers, seed):
+    """Swap once from each row of log-likelihoods; return which replica is then where."""
+    ladder, numbers = new_ladder(powers, seed), np.zeros((len(powers), NUMBERS))
+    out = np.zeros(log_likelihood.shape, np.int64)
+    arguments = (ladder, numbers, log_likelihood, out)
+    if not config.DISABLE_JIT and not loops.swap_batch.signatures:
+        loops.swap_batch.compile(void(*map(typeof, arguments)))
+    loops.swap_batch(*arguments)
+    return out, ladder
+
+
+def log_likelihoods(space, weights):
+    rows = table(n_features=len(space.problem.feature_weights), weights=weights)
+    nu, lam = space.problem.data.noise_prior
+    return np.array(
+        [
+            naive.collapsed_log_likelihood(s, rows.X, rows.y, rows.weights, nu, lam)
+            for s in space.states
+        ]
+    )
+
+
+def p_values_of_swaps(case, n, seed=0):
+    """Start from exact draws at all temperatures, swap once: states at each, and pairs of them."""
+    spaces = [space_of(replace(case, temperature=power)) for power in POWERS]
+    log_likelihood = log_likelihoods(spaces[0], None)
+    rng = np.random.default_rng([7, seed])
+    picks = np.column_stack(
+        [rng.choice(len(space.states), size=n, p=space.probability) for space in spaces]
+    )
+    replica, ladder = swapped(log_likelihood[picks], POWERS, seed)
+    moved = np.mean(replica != np.arange(len(POWERS)), axis=0)
+    assert np.all((moved > 0.02) & (moved < 0.98)), moved  # otherwise nothing was tested
+    assert ladder.tried.tolist() == [n - n // 2, n // 2, n - n // 2]
+    after = np.take_along_axis(picks, replica, axis=1)
+    # Fifths of the log-likelihood, to look at two neighbours together.
+    fifth = np.searchsorted(np.quantile(log_likelihood, [0.2, 0.4, 0.6, 0.8]), log_likelihood)
+    shares = [np.bincount(fifth, space.probability, minlength=5) for space in spaces]
+    results = {}
+    for t, space in enumerate(spaces):
+        seen = np.bincount(after[:, t], minlength=len(space.states))
+        results[f"states at {POWERS[t]}"] = p_of_counts(seen, n * space.probability)
+        if t + 1 < len(spaces):
+            seen = np.bincount(5 * fifth[after[:, t]] + fifth[after[:, t + 1]], minlength=25)
+            results[f"neighbours from {POWERS[t]}"] = p_of_counts(
+                seen, n * np.outer(shares[t], shares[t + 1]).ravel()
+            )
+    return results
+
+
+def test_swaps_alone_keep_the_posterior_at_every_temperature():
+    results = p_values_of_swaps(FREE, n=10_000)
+    assert min(results.values()) > FALSE_ALARM / len(results), results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [FREE, SUMS], ids=lambda case: case.name)
+def test_swaps_alone_keep_the_posterior_to_fine_resolution(case):
+    results = p_values_of_swaps(case, n=200_000, seed=1)
+    assert min(results.values()) > FALSE_ALARM / len(results), results
+
+
+def worst_state(space):
+    """The least probable state; its constants far from where they belong."""
+    trees = [tree.copy() for tree in space.states[int(np.argmin(space.probability))]]
+    for tree in trees:
+        for node in tree.transforms():
+            node.a, node.b = 2.5, -1.5
+    return [naive.to_nodes(tree) for tree in trees]
+
+
+def pack(rows, trees, i):
+    """Write the trees of a state to a row; return their number."""
+    nodes = np.concatenate([rows[i, :0], *trees])
+    rows[i, : len(nodes)] = nodes
+    return len(trees)
+
+
+def p_values_of_ladders(case, powers, n, rounds, steps=8, seed=0):
+    """Run ladders from the worst state, independent of each other; compare every temperature."""
+    spaces = [space_of(replace(case, temperature=power)) for power in powers]
+    worst = worst_state(spaces[0])
+    replicas = Replicas(spaces[0].problem, np.random.SeedSequence(seed), np.array(powers))
+    first = [values.copy() for values in replicas.priors]
+    nodes = [np.zeros((n, space.width), worst[0].dtype) for space in spaces]
+    terms = np.zeros((len(spaces), n), np.int64)
+    for i in range(n):
+        for r in range(len(powers)):
+            replicas.put(worst, r)
+        for values, start in zip(replicas.priors, first, strict=True):
+            values[:] = start
+        replicas.run(steps, rounds, 1)
+        for t in range(len(powers)):
+            trees = replicas.trees(int(replicas.ladder.replica[t]))
+            terms[t, i] = pack(nodes[t], trees, i)
+        # What is kept as a draw is the state at the coldest temperature.
+        assert replicas.output[1][0] == terms[0, i]
+    ladder = replicas.ladder
+    assert np.all(ladder.rejected > 0)  # pairs swap, and not always
+    assert np.all(ladder.rejected < 0.95 * ladder.tried)
+    return {
+        f"states at {power}": p_value(space, *state)
+        for power, space, *state in zip(powers, spaces, nodes, terms, strict=True)
+    }
+
+
+@pytest.mark.parametrize("case", [FREE, LEARNED], ids=lambda case: case.name)
+def test_ladders_reach_the_exact_posterior_at_every_temperature(case):
+    results = p_values_of_ladders(case, (1.0, 0.4, 0.1), n=1_500, rounds=40)
+    assert min(results.values()) > FALSE_ALARM / len(results), results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [FREE, SUMS, LEARNED, LT], ids=lambda case: case.name)
+def test_ladders_reach_the_exact_posterior_to_fine_resolution(case):
+    results = p_values_of_ladders(case, POWERS, n=15_000, rounds=60, seed=1)
+    assert min(results.values()) > FALSE_ALARM / len(results), results
+
+
+SETTINGS = TemperedSampler(temperatures=3, hottest=0.2, steps_per_draw=20, search=False)
+
+
+def p_value_of_sampler(case, n, draws, settings, tune=300, seed=0):
+    """Run one ladder a seed through the sampler itself; compare the last draw of each."""
+    space = space_of(case)
+    with Workers(1) as workers:
+        trace = settings.sample(
+            space.problem, tune=tune, draws=draws, seeds=np.random.SeedSequence(seed).spawn(n),
+            workers=workers, watch=Watch(None), progress=lambda *report: None,
+        )  # fmt: skip
+    nodes, terms = np.zeros((n, space.width), space.pack([]).dtype), np.zeros(n, np.int64)
+    for i, chain in enumerate(trace.chains):
+        assert len(chain) == draws
+        nodes[i, : len(chain.nodes[-1])] = chain.nodes[-1]
+        terms[i] = chain.n_terms[-1]
+    return p_value(space, nodes, terms)
+
+
+def test_the_sampler_draws_from_the_exact_posterior(monkeypatch):
+    """Ladders also exchange terms with each other, here after every fourth draw."""
+    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
+    assert p_value_of_sampler(LEARNED, 600, 8, SETTINGS) > FALSE_ALARM
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [FREE, SUMS, LEARNED, LT], ids=lambda case: case.name)
+def test_the_sampler_draws_from_the_exact_posterior_to_fine_resolution(case, monkeypatch):
+    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
+    p = [p_value_of_sampler(case, 2_000, 12, SETTINGS, seed=seed) for seed in range(4)]
+    assert min(p) > FALSE_ALARM / len(p), p

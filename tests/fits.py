@@ -1,0 +1,32 @@
+"""Small fits that several test files make."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+
+from symbayes import BayesianSymbolicRegressor
+
+RNG = np.random.default_rng(50)
+X = RNG.uniform(-2, 2, (60, 2))
+EXACT = 3 * X[:, 0] ** 2 + 2
+NOISY = EXACT + RNG.normal(0, 0.3, 60)
+
+
+def small(**options):
+    options = {"draws": 50, "tune": 100, "chains": 1, "random_state": 0} | options
+    return BayesianSymbolicRegressor(**options)
+
+
+def assert_same(first, second):
+    pd.testing.assert_frame_equal(first.formulas_, second.formulas_, check_exact=True)
+    for one, two in zip(
+        first.predict(X, return_std=True), second.predict(X, return_std=True), strict=True
+    ):
+        np.testing.assert_array_equal(one, two)
+
+
+def restless_clock():
+    """A clock that shows another hour whenever somebody looks."""
+    hours = itertools.count()
+    return lambda: 3600.0 * next(hours)

@@ -1,0 +1,253 @@
+"""The default sampler around its loop: warm-up, ladders left behind, when drawing ends."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from symbayes import TemperedSampler
+from symbayes.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.samplers import tempered
+from symbayes.samplers.ladder import Replicas
+from symbayes.samplers.running import Watch, Workers
+from symbayes.samplers.tempered import _begin_at, _take_over_best
+from symbayes.validation import Table
+
+from .problems import problem, table, tree
+
+SMALL = TemperedSampler(temperatures=3, hottest=0.2, steps_per_draw=10, search=False)
+# On the table of these tests y is about x0 * x1.
+GOOD, FAIR, BAD = [tree("*", 0, 1)], [tree("*", 1, 0), tree(0)], [tree("sin", 0)]
+
+
+def target(n_rows=60, **options):
+    return problem(
+        table(n_rows), {"*": 1.0, "sin": 1.0, "+": 1.0}, TermsPrior(3, 0.5),
+        TreePrior(max_nodes=7), NoisePrior(1.0, 1e-6), **options,
+    )  # fmt: skip
+
+
+def sample(settings=SMALL, tune=20, draws=10, chains=2, watch=None, report=lambda *_: None, **made):
+    with Workers(1) as workers:
+        return settings.sample(
+            target(**made), tune=tune, draws=draws, seeds=np.random.SeedSequence(0).spawn(chains),
+            workers=workers, watch=watch or Watch(None), progress=report,
+        )  # fmt: skip
+
+
+def ladders(*states, powers=(1.0, 0.5)):
+    """Ladders on one problem, each with its coldest replica in a given state."""
+    made = target()
+    result = []
+    for i, state in enumerate(states):
+        ladder = Replicas(made, np.random.SeedSequence(i), np.array(powers))
+        ladder.put(state)
+        ladder.run(1, 1, 0)
+        result.append(ladder)
+    return result
+
+
+def as_lists(trees):
+    return [t.tolist() for t in trees]
+
+
+def test_powers():
+    settings = TemperedSampler(temperatures=5, hottest=0.01)
+    np.testing.assert_allclose(settings.powers(100), np.geomspace(1, 0.01, 5))
+    assert TemperedSampler(temperatures=1).powers(100).tolist() == [1.0]
+    for n in (2, 100, 10**6):
+        power = TemperedSampler().powers(n)
+        assert power[0] == 1.0
+        assert np.all(np.diff(power) < 0)
+        assert power[-1] <= 0.5
+    # The hottest posterior is about the same whatever the number of rows.
+    hot = [n * TemperedSampler().powers(n)[-1] for n in (100, 10**4)]
+    assert hot[0] == pytest.approx(hot[1])
+
+
+def test_ladders_left_behind_take_the_best_state():
+    runs = ladders(BAD, GOOD, FAIR)
+    best, near = runs[1].log_likelihood, runs[2].log_likelihood
+    assert runs[0].log_likelihood < best - 20  # hopeless
+    assert abs(near - best) < 5  # not hopeless
+    random = [run.chains.rng.copy() for run in runs]
+    assert _take_over_best(runs, 10.0)
+    for run in runs:
+        run.run(1, 1, 0)
+    assert [as_lists(run.trees()) for run in runs] == [as_lists(s) for s in (GOOD, GOOD, FAIR)]
+    assert runs[0].log_likelihood == pytest.approx(best)
+    assert not _take_over_best(runs, 10.0)  # now nobody is behind
+    for run, state in zip(runs, random, strict=True):
+        np.testing.assert_array_equal(run.chains.rng, state)  # its own random numbers
+
+
+def test_ladders_begin_where_their_searches_ended():
+    found = ladders(BAD, GOOD, FAIR)
+    fresh = ladders([], [], [])
+    _begin_at(
+        fresh,
+        SimpleNamespace(
+            trees=GOOD,
+            behind=[1e3, 0.0, 1.0],
+            seekers=[SimpleNamespace(replicas=replicas) for replicas in found],
+        ),
+    )
+    assert [as_lists(run.trees()) for run in fresh] == [as_lists(s) for s in (GOOD, GOOD, FAIR)]
+    # Hotter replicas go on from where they were.
+    for run, source in zip(fresh, found, strict=True):
+        hot, other = run.ladder.replica[1], source.ladder.replica[1]
+        assert as_lists(run.trees(hot)) == as_lists(source.trees(other))
+
+
+class Recorder:
+    """Stands for a ladder: notes what it is asked to do."""
+
+    def __init__(self):
+        self.calls = []
+
+    def optimise(self, share):
+        self.calls.append(("share", share))
+
+    def run(self, steps, rounds, n):
+        self.calls.append(("run", n))
+
+    def adapt(self):
+        self.calls.append(("adapt",))
+
+    def forget(self):
+        self.calls.append(("forget",))
+
+
+@pytest.mark.parametrize("search", [False, True])
+@pytest.mark.parametrize("total", [1, 7, 100, 321])
+def test_settling(total, search, monkeypatch):
+    monkeypatch.setattr(tempered, "_take_over_best", lambda *_: False)
+    ladder = Recorder()
+    settings = TemperedSampler(search=search)
+    with Workers(1) as workers:
+        done = settings._settle([ladder], total, workers, Watch(None), lambda *_: None)
+    assert done == sum(call[1] for call in ladder.calls if call[0] == "run") == total
+    # The temperatures were adapted, and then frozen; nothing inexact is left on.
+    assert ("adapt",) in ladder.calls
+    assert ladder.calls[-2:] == [("share", 0.0), ("forget",)]
+    shares = [call[1] for call in ladder.calls if call[0] == "share"]
+    assert any(share > 0 for share in shares) == search
+    last_run = max(i for i, call in enumerate(ladder.calls) if call[0] == "run")
+    if total >= 7:  # then the last runs are exact
+        assert [c for c in ladder.calls[:last_run] if c[0] == "share"][-1] == ("share", 0.0)
+
+
+def test_settling_ends_when_it_has_to():
+    ladder = Recorder()
+    with Workers(1) as workers:
+        done = SMALL._settle([ladder], 100, workers, Watch(1.0, started=-1e9), lambda *_: None)
+    assert done == 0
+    assert ladder.calls[-2:] == [("share", 0.0), ("forget",)]
+
+
+def test_a_run_has_its_draws_and_its_record():
+    seen = []
+    trace = sample(report=lambda *report: seen.append(report))
+    assert [len(chain) for chain in trace.chains] == [10, 10]
+    assert [weights.tolist() for weights in trace.weights] == [[1.0] * 10] * 2
+    assert trace.warmed_up
+    assert [trace.interrupted, trace.timed_out, trace.settled] == [False] * 3
+    assert {phase for phase, _, _ in seen} == {"settling", "drawing"}
+    assert seen[-1] == ("drawing", 10, 10)
+    assert len(trace.ladders) == 2
+    for record in trace.ladders:
+        assert record.power[0] == 1.0
+        assert record.power[-1] == pytest.approx(0.2)
+        assert record.swap_rate.shape == (2,)
+        assert np.all((record.swap_rate > 0) & (record.swap_rate <= 1))
+        assert record.round_trips >= 0
+
+
+def test_chains_are_independent_and_seeded():
+    first, second = sample(), sample()
+    for one, two in zip(first.chains, second.chains, strict=True):
+        np.testing.assert_array_equal(one.numbers, two.numbers)
+    assert not np.array_equal(first.chains[0].numbers, first.chains[1].numbers)
+
+
+def test_drawing_ends_when_the_draws_agree(monkeypatch):
+    looks = []
+
+    def enough(traces, floor):
+        looks.append(len(traces[0]))
+        return len(looks) == 2
+
+    monkeypatch.setattr(tempered, "settled", enough)
+    trace = sample(draws=10_000, tune=0)
+    assert trace.settled
+    assert not trace.timed_out
+    assert len(trace.chains[0]) == len(trace.chains[1]) == looks[-1] < 10_000
+    assert len(looks) == 2
+
+
+def test_draws_of_an_easy_problem_agree_before_the_last():
+    trace = sample(
+        TemperedSampler(temperatures=3, steps_per_draw=50, search=False), tune=100, draws=3_000,
+        chains=4, n_rows=20,
+    )  # fmt: skip
+    assert trace.settled
+    assert 100 <= len(trace.chains[0]) < 3_000
+
+
+def test_drawing_starts_again_when_a_ladder_turns_out_to_be_far_behind(monkeypatch):
+    looks = []
+
+    def behind(ladders, nats):
+        looks.append(nats)
+        return looks.count(nats) <= 2 and nats == tempered._FAR_BEHIND
+
+    monkeypatch.setattr(tempered, "_take_over_best", behind)
+    trace = sample(draws=10, tune=0)
+    assert looks.count(tempered._FAR_BEHIND) == 3
+    assert [len(chain) for chain in trace.chains] == [10, 10]
+    assert trace.counts[:, 0].sum() == 2 * 3 * 10 * 3 * SMALL.steps_per_draw
+    # It comes to an end even if that never changes.
+    monkeypatch.setattr(tempered, "_take_over_best", lambda *_: True)
+    assert [len(chain) for chain in sample(draws=10, tune=0).chains] == [10, 10]
+
+
+def test_out_of_time_before_the_first_draw():
+    trace = sample(watch=Watch(1.0, started=-1e9))
+    assert [len(chain) for chain in trace.chains] == [1, 1]
+    assert trace.timed_out
+    assert not trace.warmed_up
+
+
+def test_an_interrupt_while_drawing_keeps_what_there_is(monkeypatch):
+    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
+    watch = Watch(None)
+
+    def report(phase, done, total):
+        watch.interrupted = phase == "drawing" and done >= 8
+
+    trace = sample(draws=1_000, watch=watch, report=report)
+    assert [len(chain) for chain in trace.chains] == [8, 8]
+    assert trace.interrupted
+    assert trace.warmed_up
+    assert not trace.timed_out
+
+
+def test_search_ends_at_an_exact_formula_and_is_carried_on():
+    X = np.random.default_rng(5).uniform(0.5, 2, (50, 2))
+    y = np.sqrt(X[:, 0] ** 2 + X[:, 1])
+    rows = Table(np.asfortranarray(X), y, np.ones(50), np.arange(2))
+    made = problem(
+        rows, dict.fromkeys(["+", "*", "sqrt", "square", "lt"], 1.0), TermsPrior(2, 0.5),
+        TreePrior(), NoisePrior(),
+    )  # fmt: skip
+    seen = []
+    with Workers(1) as workers:
+        trace = TemperedSampler(temperatures=4).sample(
+            made, tune=2_000, draws=20, seeds=np.random.SeedSequence(1).spawn(2), workers=workers,
+            watch=Watch(None), progress=lambda *report: seen.append(report),
+        )  # fmt: skip
+    searched = max(done for phase, done, _ in seen if phase == "search")
+    assert searched < 2_000
+    assert trace.warmed_up
+    for chain in trace.chains:
+        assert chain.rss[-1] < 1e-10 * 50
