@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symbayes.prior import TermsPrior, TreePrior
-from symbayes.samplers.ladder import Replicas
+from symbayes.samplers.ladder import LARGEST_ROUND, Replicas
 
 from . import naive
 from .kernels.calling import generator_state
@@ -60,6 +60,12 @@ def test_what_comes_out_is_a_copy():
     ladder.put([tree("sin", 0)])
     ladder.trees()[0]["op"] = 0
     assert as_lists(ladder.trees()) == as_lists([tree("sin", 0)])
+
+
+def test_no_more_draws_at_once_than_there_is_room_for():
+    ladder = ladder_of()
+    with pytest.raises(ValueError, match="draws at once"):
+        ladder.run(1, 1, LARGEST_ROUND + 1)
 
 
 def test_states_are_taken_over_temperature_by_temperature():

@@ -13,6 +13,7 @@ from .kernels.chain import NUMBERS, Chain, Few, Scratch
 from .kernels.choose import N_MOVES
 from .kernels.evaluate import BLOCK, PADDING, stack_slots
 from .kernels.likelihood import Data
+from .kernels.moves.jump import SWAPS
 from .kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from .kernels.rng import seed_state
 from .kernels.tree import NODE
@@ -160,6 +161,7 @@ class Problem:
             correction=np.zeros(slots),
             residual=np.zeros(len(self.data.y)),
             counts=np.zeros(opcodes.N_OPCODES + len(self.feature_weights)),
+            swaps=np.zeros(SWAPS, np.int64),
             few=self._few(),
         )
 

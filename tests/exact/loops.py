@@ -14,29 +14,14 @@ from numba import boolean, config, float64, int64, njit, typeof, void
 
 from symbayes.kernels import units
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS, Code, tree_start
-from symbayes.kernels.choose import (
-    BIRTH,
-    DEATH,
-    EXCHANGE,
-    MERGE,
-    SPLIT,
-    choose_jump,
-    choose_move,
-)
+from symbayes.kernels.choose import choose_jump, choose_move
 from symbayes.kernels.compiling import source_hash
 from symbayes.kernels.ladder import swap_neighbours
 from symbayes.kernels.likelihood import collapsed_log_likelihood, plug_in_log_likelihood
 from symbayes.kernels.paper_step import paper_step_tree
 from symbayes.kernels.rng import integer
 from symbayes.kernels.scales import update_scales
-from symbayes.kernels.step import (
-    step_birth,
-    step_death,
-    step_exchange,
-    step_merge,
-    step_split,
-    step_tree,
-)
+from symbayes.kernels.step import step_move
 from symbayes.kernels.tree import NODE, arity, subtree_end
 from symbayes.kernels.weights import update_weights
 
@@ -107,12 +92,12 @@ def write_weights(prior, row, out_weights):
 
 @cached
 def collapsed_batch(
-    evaluate, fit, propose, optimise, chain, prior, data, scratch,
+    evaluate, fit, propose, jump, optimise, chain, prior, data, scratch,
     nodes, terms, scales, weights, picks, allowed, gibbs_scales, gibbs_weights, temperature, steps,
     out_nodes, out_terms, out_scales, out_weights,
 ):  # fmt: skip
     """For each pick, load that state, make steps of the default sampler, write the result."""
-    code = Code(evaluate, fit, propose, optimise)
+    code = Code(evaluate, fit, propose, jump, optimise)
     for row in range(picks.shape[0]):
         state = picks[row]
         rss = load_state(code, chain, data, scratch, nodes, state, terms[state], False)
@@ -121,23 +106,14 @@ def collapsed_batch(
         chain.numbers[LOG_LIKELIHOOD] = collapsed_log_likelihood(rss, terms[state], data)
         for _ in range(steps):
             n_terms = chain.n_terms[0]
-            jump = choose_jump(chain.rng, n_terms, prior)
-            if jump < 0:
+            move = choose_jump(chain.rng, n_terms, prior)
+            k = 0
+            if move < 0:
                 k = integer(chain.rng, n_terms)
                 root = tree_start(chain, chain.slots[k])
                 move = choose_move(chain.rng, chain.nodes, root, prior)
-                if allowed[move]:
-                    step_tree(code, chain, k, move, prior, data, scratch, temperature)
-            elif jump == BIRTH and allowed[BIRTH]:
-                step_birth(code, chain, prior, data, scratch, temperature)
-            elif jump == DEATH and allowed[DEATH]:
-                step_death(code, chain, prior, data, scratch, temperature)
-            elif jump == SPLIT and allowed[SPLIT]:
-                step_split(code, chain, prior, data, scratch, temperature)
-            elif jump == MERGE and allowed[MERGE]:
-                step_merge(code, chain, prior, data, scratch, temperature)
-            elif jump == EXCHANGE and allowed[EXCHANGE]:
-                step_exchange(code, chain, prior, data, scratch, temperature)
+            if allowed[move]:
+                step_move(code, chain, move, k, prior, data, scratch, temperature)
             if gibbs_scales:
                 update_scales(chain, prior)
             if gibbs_weights:
@@ -149,11 +125,11 @@ def collapsed_batch(
 
 @cached
 def paper_batch(
-    evaluate, fit, propose, optimise, chain, prior, data, scratch,
+    evaluate, fit, propose, jump, optimise, chain, prior, data, scratch,
     nodes, terms, scales, noise, picks, allowed, steps, out_nodes, out_terms, out_scales, out_noise,
 ):  # fmt: skip
     """The same for the paper's sampler."""
-    code = Code(evaluate, fit, propose, optimise)
+    code = Code(evaluate, fit, propose, jump, optimise)
     for row in range(picks.shape[0]):
         state = picks[row]
         rss = load_state(code, chain, data, scratch, nodes, state, terms[state], True)
@@ -199,7 +175,7 @@ def load(name: str):
     compile_units()
     loop = {"collapsed": collapsed_batch, "paper": paper_batch}[name]
     if not config.DISABLE_JIT and not loop.signatures:
-        common = list(units.signatures()["paper"].args[:8])
+        common = list(units.signatures()["paper"].args[: len(units._UNITS) + 4])
         trees, table = typeof(np.empty((0, 0), NODE)), typeof(np.empty((0, 0)))
         ints, flags = typeof(np.empty(0, np.int64)), typeof(np.empty(0, np.bool_))
         reals = typeof(np.empty(0))
@@ -212,5 +188,5 @@ def load(name: str):
             rest = [trees, ints, table, reals, ints, flags, int64, trees, ints, table, reals]
         loop.compile(void(*common, *rest))
         loop.disable_compile()
-    pointers = (units.evaluate, units.fit, units.propose, units.optimise)
+    pointers = units._UNITS.values()
     return lambda *arguments: loop(*pointers, *arguments)

@@ -83,9 +83,9 @@ def p_values(case, n, times=4, seed=0):
             assert len(trees) == terms[at]  # it never changes
             assert np.all(ladder.priors.scales[ladder.cold] == scales[at])
     assert n * times / 20 < accepted < n * times
-    results = {
-        name: p_value(space, nodes[k::2], terms[k::2]) for k, name in enumerate(("first", "second"))
-    }
+    results = {"structures": p_value(space, nodes, terms)}
+    for k, name in enumerate(("first", "second")):  # what one gains the other may lose
+        results[f"structures, {name}"] = p_value(space, nodes[k::2], terms[k::2])
     fresh = space.draw(2 * n, np.random.default_rng([12, seed]))
     if case.operators == "lt":
         for i, name in enumerate(("a", "b")):

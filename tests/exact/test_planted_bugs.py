@@ -163,7 +163,7 @@ BUGS = {
             "log_prior_given(q, first)\n        + log_prior_given(p, second)\n"
             "        - log_prior_given(p, first)\n", "log_prior_given(p, second)\n"),
         "judgement": ("if np.log(1.0 - rng.uniform()) < log_ratio:", "if np.isfinite(log_ratio):"),
-    }, steps=2_000),
+    }, steps=6_000),
     **_bugs("temperature", "step.py", "hot", "grow-prune", {
         "of the gain": ("gain = temperature * (", "gain = ("),
     }),

@@ -48,6 +48,7 @@ class Code(NamedTuple):
     evaluate: object
     fit: object
     propose: object
+    jump: object
     optimise: object
 
 
@@ -80,6 +81,7 @@ class Scratch(NamedTuple):
     correction: np.ndarray
     residual: np.ndarray
     counts: np.ndarray
+    swaps: np.ndarray
     few: Few
 
 

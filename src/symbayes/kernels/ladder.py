@@ -159,6 +159,7 @@ def run_tempered(
     evaluate,
     fit,
     propose,
+    jump,
     optimise,
     chains,
     priors,
@@ -177,7 +178,7 @@ def run_tempered(
 
     It ends early when the residual sum of squares of a draw is at most `good_enough`.
     """
-    code = Code(evaluate, fit, propose, optimise)
+    code = Code(evaluate, fit, propose, jump, optimise)
     n_replicas = ladder.power.shape[0]
     for r in range(n_replicas):
         if not _ready(code, chain_at(chains, r), prior_at(priors, r), data, scratch):

@@ -18,6 +18,7 @@ from .evaluate import evaluate
 from .ladder import Ladder, run_tempered
 from .likelihood import Data
 from .moves.dispatch import propose
+from .moves.jump import jump
 from .optimise import optimise
 from .run import run_paper
 from .tree import NODE
@@ -25,7 +26,13 @@ from .tree_prior import Prior
 
 _LOOPS = {"tempered": run_tempered, "paper": run_paper}
 #: What the loops call by address.
-_UNITS = {"evaluate": evaluate, "fit": fit, "propose": propose, "optimise": optimise}
+_UNITS = {
+    "evaluate": evaluate,
+    "fit": fit,
+    "propose": propose,
+    "jump": jump,
+    "optimise": optimise,
+}
 _lock = threading.RLock()
 _ready: set[str] = set()
 
@@ -49,7 +56,7 @@ def signatures() -> dict[str, Any]:
         )
     )
     few = Few(reals, reals, reals, ints, *[reals] * 7)
-    scratch = typeof(Scratch(ints, ints, *[reals] * 6, few))
+    scratch = typeof(Scratch(ints, ints, *[reals] * 6, ints, few))
     ladder = typeof(Ladder(bits, reals, ints, reals, ints, ints, ints))
     data = typeof(Data(reals, reals, reals, 0.0, reals))
     prior = typeof(Prior(*[reals] * len(Prior._fields)))
@@ -64,6 +71,7 @@ def signatures() -> dict[str, Any]:
         pointer(by_name["evaluate"]), chain, int64, int64, data, scratch, boolean
     )
     by_name["propose"] = float64(int64, bits, nodes, int64, int64, int64, prior, ints)
+    by_name["jump"] = float64(int64, bits, nodes, ints, int64, int64, prior, ints, ints)
     by_name["optimise"] = void(pointer(by_name["evaluate"]), chain, int64, int64, scratch)
     common = [pointer(by_name[name]) for name in _UNITS]
     by_name["tempered"] = int64(

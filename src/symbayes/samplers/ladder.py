@@ -55,6 +55,8 @@ class Replicas:
 
         It ends early when a draw has a residual sum of squares of at most `good_enough`.
         """
+        if n_draws > len(self.output[1]):  # compiled code would write behind the arrays
+            raise ValueError(f"{n_draws} draws at once; the output has room for {LARGEST_ROUND}")
         done = self._loop(
             self.chains, self.priors, self.problem.data, self.scratch, self.ladder,
             steps, rounds, n_draws, float(good_enough), *self.output,

@@ -25,9 +25,9 @@ def swap(slots, i, j):
 
 @kernel
 def propose_birth(rng, nodes, slots, n_terms, max_nodes, prior, pending):
-    """Draw a tree and put it at place `n_terms`; return the log ratio and a place to swap with.
+    """Draw a tree into the last slot; return the log ratio and the place it should go to.
 
-    A ratio of minus infinity says that nothing was drawn and the order is as it was.
+    A ratio of minus infinity says that nothing was drawn.
     """
     last = slots.shape[0] - 1
     start = slots[last] * max_nodes
@@ -39,17 +39,13 @@ def propose_birth(rng, nodes, slots, n_terms, max_nodes, prior, pending):
         + math.log(death_probability(n_terms + 1, prior.log_terms))
         - math.log(birth_probability(n_terms, prior.log_terms))
     )
-    place = integer(rng, n_terms + 1)
-    swap(slots, n_terms, last)
-    swap(slots, place, n_terms)
-    return log_ratio, place
+    return log_ratio, integer(rng, n_terms + 1)
 
 
 @kernel
-def propose_death(rng, slots, n_terms, prior):
-    """Move a uniform term to the end of the order; return the log ratio and where it was."""
+def propose_death(rng, n_terms, prior):
+    """Return the log ratio of dropping a uniform term, and its place."""
     place = integer(rng, n_terms)
-    swap(slots, place, n_terms - 1)
     log_ratio = (
         prior.log_terms[n_terms - 1]
         - prior.log_terms[n_terms]
