@@ -18,7 +18,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 # From the left to the right; a module imports only from its left, not from its own level.
 ORDER = [
     ["kernels"],
-    ["operators", "prior", "datasets", "evaluation", "fitted", "simple_numbers"],
+    ["operators", "prior", "datasets", "evaluation", "fitted", "refit", "simple_numbers"],
     ["expression", "skeleton", "validation", "polish"],
     ["parser", "rounding"],
     ["formula", "problem", "trace"],

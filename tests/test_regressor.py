@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from symbayes import (
     OPERATORS,
+    BayesianSymbolicRegressor,
     NoisePrior,
     SamplingWarning,
     TemperedSampler,
@@ -285,3 +286,15 @@ def test_settings_of_the_sampler_as_whole_numbers():
 def test_tune_may_be_zero_and_one_draw_is_enough():
     model = small(tune=0, draws=1).fit(X, NOISY)
     assert model.formulas_["probability"].tolist() == [1.0]
+
+
+def test_columns_that_matter_are_told_from_others():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, 6)), columns=list("abcdef"))
+    y = 2.0 * table["b"] * table["e"] + 0.1 * rng.normal(size=80)
+    model = BayesianSymbolicRegressor(["+", "*"], draws=100, tune=500, random_state=0)
+    inclusion = model.fit(table, y).inclusion_probability()
+    assert inclusion.index.tolist() == list("abcdef")
+    assert (inclusion[["b", "e"]] > 0.999).all()
+    assert (inclusion[["a", "c", "d", "f"]] < 0.5).all()
+    assert model.formulas_["rounded"][0] in ("2*b*e", "2*e*b")

@@ -12,17 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from .evaluation import evaluate_trees
 from .kernels import opcodes
+from .refit import refit
 
 # Rows looked at, at most: constants do not need a million.
 _MOST_ROWS = 2000
 # A term whose part outside the span of the others is smaller has no place in a model.
 _REDUNDANT = 1.0e-11
-# Evaluations an optimisation may take.
-_MOST_EVALUATIONS = 60
 
 
 @dataclass
@@ -98,22 +96,14 @@ class Fit:
         if not places or len(places) > len(self.y):
             return
         before, start = self.log_likelihood(), self.get(places)
-        scale = np.where(start == 0.0, 1e-3, np.abs(start))
-        bad = 1e6 * np.ones(len(self.y))
-
-        def residual(z: np.ndarray) -> np.ndarray:
-            self.set(places, start + scale * z)
-            values = self.residual()
-            return values if np.isfinite(values).all() else bad
-
         if not np.isfinite(before):
             return
-        with np.errstate(all="ignore"):
-            result = least_squares(
-                residual, np.zeros(len(start)), method="trf", x_scale="jac",
-                max_nfev=_MOST_EVALUATIONS, ftol=1e-15, xtol=1e-15, gtol=1e-15,
-            )  # fmt: skip
-        self.set(places, start + scale * result.x)
+
+        def residual(values: np.ndarray) -> np.ndarray:
+            self.set(places, values)
+            return self.residual()
+
+        self.set(places, refit(residual, start))
         if not self.log_likelihood() >= before:
             self.set(places, start)
 
@@ -122,6 +112,8 @@ def polish(trees, columns, y, weights, noise_prior) -> tuple[np.ndarray, ...]:
     """Return the trees with their constants optimised, idle ones left out."""
     fit = Fit.on(trees, columns, y, weights, noise_prior)
     free = fit.places()
+    if not np.isfinite(fit.log_likelihood()):
+        return tuple(trees)
     fit.optimise(free)
     # A constant that is free costs half a log of the rows under the unit-information prior.
     allowed = 0.5 * np.log1p(fit.n)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from . import expression as ex
 from .operators import OPERATORS
+from .refit import refit, slopes
 from .simple_numbers import nearest_simple
 
 # Rows looked at, at most.
@@ -17,7 +17,7 @@ _MOST_ROWS = 2000
 _DEVIATIONS, _MOST_COST = 2.5, 3.0
 # Share of numbers that may have a simple one as close by chance.
 _BY_CHANCE = 0.05
-# Where the fit is exact, digits end here.
+# What moves y by less than this part of its spread is a rounding error.
 _DIGITS = 1.0e-9
 
 
@@ -67,12 +67,12 @@ def rounded(
     allowed = cost(values) + _MOST_COST
     tried: set[int] = set()
     while True:
-        deviation = _deviations(residual, values, free, nu * lam / share, y_scale)
+        deviation, natural = _deviations(residual, values, free, nu * lam / share, y_scale)
         options = []
         for i in np.flatnonzero(free).tolist():
             if i in tried:
                 continue
-            reach = max(_DEVIATIONS * deviation[i], _DIGITS * abs(values[i]))
+            reach = max(_DEVIATIONS * deviation[i], _DIGITS * natural[i])
             simple = nearest_simple(values[i], reach, _BY_CHANCE)
             if simple is not None:
                 options.append((abs(simple - values[i]) / reach, i, simple))
@@ -135,43 +135,38 @@ def tidy(expression: ex.Expression) -> ex.Expression:
 
 def _refit(residual, values: np.ndarray, free: np.ndarray, unit: float) -> np.ndarray:
     """Return the values with those that are free at their best."""
-    if not free.any():
-        return values
-    scale = np.where(values[free] == 0.0, unit, np.abs(values[free]))
 
-    def shifted(z: np.ndarray) -> np.ndarray:
+    def with_free(part: np.ndarray) -> np.ndarray:
         trial = values.copy()
-        trial[free] += scale * z
+        trial[free] = part
         return trial
 
-    before = float(np.sum(residual(values) ** 2))
-    with np.errstate(all="ignore"):
-        result = least_squares(
-            lambda z: residual(shifted(z)), np.zeros(len(scale)), x_scale="jac", max_nfev=30,
-            ftol=1e-15, xtol=1e-15, gtol=1e-15,
-        )  # fmt: skip
-    return shifted(result.x) if 2.0 * result.cost < before else values
+    return with_free(refit(lambda part: residual(with_free(part)), values[free], unit))
 
 
 def _deviations(
     residual, values: np.ndarray, free: np.ndarray, least: float, unit: float
-) -> np.ndarray:
-    """Return the standard deviation of each constant; 0 for those that are fixed."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the standard deviation of each constant, and how far it moves y by its spread.
+
+    Both are 0 for constants that are fixed.
+    """
     base = residual(values)
-    columns = []
-    for i in np.flatnonzero(free):
-        shifted = values.copy()
-        increment = 1e-6 * (abs(values[i]) or unit)
-        shifted[i] += increment
-        columns.append((residual(shifted) - base) / increment)
-    deviation = np.zeros(len(values))
-    if columns:
-        jacobian = np.column_stack(columns)
+    deviation, natural = np.zeros((2, len(values)))
+    if free.any():
+
+        def free_residual(part: np.ndarray) -> np.ndarray:
+            trial = values.copy()
+            trial[free] = part
+            return residual(trial)
+
+        jacobian = slopes(free_residual, values[free], base, unit)
         # By their largest entries first: squares of extreme numbers overflow or vanish.
         scale = np.abs(jacobian).max(axis=0)
         scale = np.where((scale > 0.0) & np.isfinite(scale), scale, 1.0)
         jacobian = np.nan_to_num(jacobian / scale, nan=0.0, posinf=0.0, neginf=0.0)
         inverse = np.linalg.pinv(jacobian, rcond=1e-9)
-        noise = (float(np.sum(base**2)) + least) / max(len(base) - len(columns), 1)
+        noise = (float(np.sum(base**2)) + least) / max(len(base) - jacobian.shape[1], 1)
         deviation[free] = np.sqrt(noise * np.sum(inverse**2, axis=1)) / scale
-    return deviation
+        natural[free] = 1.0 / (scale * np.sqrt(np.maximum(np.mean(jacobian**2, axis=0), 1e-30)))
+    return deviation, natural

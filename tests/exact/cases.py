@@ -23,6 +23,8 @@ OPERATORS = {
     "plain": {"*": 1.0, "sin": 2.0},
     "lt": {"lt": 2.0, "square": 1.0, "*": 1.0},
     "sums": {"+": 2.0, "-": 1.0, "square": 3.0},
+    # No root is finite on all rows: many proposals leave columns without numbers behind.
+    "roots": {"+": 2.0, "-": 1.0, "sqrt": 3.0},
 }
 
 

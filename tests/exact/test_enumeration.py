@@ -17,6 +17,7 @@ CASES = [
     Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, temperature=0.4),
     Case("collapsed", (2, 0.5), "sums", n_features=1),
     Case("collapsed", (3, 1.5), "sums", max_nodes=4, n_features=1),
+    Case("collapsed", (2, 0.5), "roots", max_nodes=4),
     Case("collapsed", (2, 0.5), max_nodes=4, learn=True),
     Case("collapsed", (2, 0.5), "sums", max_nodes=3, learn=True),
     Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, learn=True),

@@ -48,6 +48,7 @@ STEEP = Case("collapsed", 1, beta=1.5)
 SUMS = Case("collapsed", (2, 1.5), "sums", max_nodes=4, beta=1.5, temperature=0.6)
 THREE = Case("collapsed", (3, 1.5), "sums", max_nodes=3, beta=1.5, temperature=0.6)
 TWO = Case("collapsed", 2, max_nodes=4, beta=1.5, temperature=0.3)
+ROOTS = Case("collapsed", (2, 1.5), "roots", max_nodes=4, beta=1.5, temperature=0.6)
 LEARNED = Case("collapsed", (2, 2.0), "sums", max_nodes=3, temperature=0.3, learn=True)
 LEARNED_LT = Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, learn=True)
 PAPER = Case("plug-in", 1)
@@ -62,6 +63,8 @@ COMBINATIONS = [
     (TWO, "exchange"),
     (THREE, "split-merge"),
     (THREE, "exchange"),
+    (ROOTS, "split-merge"),
+    (ROOTS, "exchange"),
     *[
         (LT, m)
         for m in PAIRS

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from symbayes.kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS
+from symbayes.kernels.chain import ACCEPTED, LOG_LIKELIHOOD, NUMBERS, RSS
+from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.samplers.ladder import NoStart
 from symbayes.validation import Table
@@ -160,6 +161,39 @@ def test_a_run_ends_when_a_draw_is_good_enough():
     assert ladder.output[2][done - 1, RSS] <= 1e-15 * 30
     assert np.all(ladder.output[2][: done - 1, RSS] > 1e-15 * 30)
     assert ladder.run(20, 2, 60, -1.0) == 60  # the default never ends early
+
+
+def spoil_spare_slots(ladder):
+    """Fill what belongs to no term: a proposal that was rejected leaves anything there."""
+    chains, size = ladder.chains, ladder.problem.max_nodes
+    n_slots = chains.slots.shape[1]
+    for r in range(len(chains.slots)):
+        spare = chains.slots[r, int(chains.n_terms[r, 0]) :]
+        chains.columns[r].reshape(n_slots, -1)[spare] = np.nan
+        gram = chains.gram[r].reshape(n_slots, n_slots)
+        gram[spare], gram[:, spare] = np.nan, np.nan
+        chains.dots[r, spare] = np.nan
+        chains.nodes[r].reshape(n_slots, size)[spare] = np.zeros(1, chains.nodes.dtype)
+
+
+@pytest.mark.parametrize("terms", [3, TermsPrior(3, 2.0)], ids=["K=3", "K free"])
+def test_what_lies_in_spare_slots_does_not_matter(terms):
+    """A column without numbers there must not keep a move between terms from its fit."""
+    target = made(terms)
+    usual, spoiled = replicas(target, (1.0, 0.2)), replicas(target, (1.0, 0.2))
+    for ladder in (usual, spoiled):
+        ladder.run(1, 1, 0)
+    for _ in range(150):
+        spoil_spare_slots(spoiled)
+        usual.run(5, 1, 1)
+        spoiled.run(5, 1, 1)
+        for one, other in zip(usual.output, spoiled.output, strict=True):
+            np.testing.assert_array_equal(one[0], other[0])
+    np.testing.assert_array_equal(usual.chains.counts, spoiled.chains.counts)
+    accepted = usual.chains.counts[:, ACCEPTED].sum(axis=0)
+    assert accepted[EXCHANGE] > 3
+    if not isinstance(terms, int):
+        assert min(accepted[[BIRTH, DEATH]]) > 3
 
 
 def spoil(ladder):

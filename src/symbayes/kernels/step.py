@@ -92,7 +92,7 @@ def step_move(code, chain, move, k, prior, data, scratch, temperature):
         # Made beside an old column in the place of the other new one: redundant or not does not
         # matter yet.
         rss = code.fit(code.evaluate, chain, second, after, data, scratch, True)
-    if rss >= 0.0:
+    if not (rss < 0.0):  # the old column may have no numbers, and then the sum has none
         if columns == 1 and scratch.few.share[0] > 0.0:
             log_ratio += _optimise_sometimes(code, chain, first, after, prior, scratch)
         made = first if columns > 0 else -1
