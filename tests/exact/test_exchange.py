@@ -9,14 +9,15 @@ import pytest
 from scipy import stats
 
 from symbayes.kernels import opcodes
+from symbayes.prior import TermsPrior
 from symbayes.samplers.exchange import exchange, log_prior_given
 from symbayes.samplers.ladder import Replicas
 from symbayes.trace import split_terms
 
 from .. import naive
 from ..kernels.calling import generator_state
-from ..problems import beliefs
-from .cases import FALSE_ALARM, Case, space_of
+from ..problems import beliefs, problem, table
+from .cases import FALSE_ALARM, OPERATORS, Case, space_of
 from .spaces import p_value
 from .test_stationarity import constants, weights_and_trees
 
@@ -26,7 +27,8 @@ LT = Case("collapsed", (2, 2.0), "lt", max_nodes=3, n_features=1, learn=True)
 
 
 def test_prior_under_the_weights_of_a_chain_equals_the_twin():
-    ladder = Replicas(space_of(LT).problem, np.random.SeedSequence(3), np.array([1.0, 0.5]))
+    made = problem(table(), OPERATORS["lt"], TermsPrior(2, 0.5), learn=True)
+    ladder = Replicas(made, np.random.SeedSequence(3), np.array([1.0, 0.5]))
     ladder.run(20, 5, 3)  # other weights and variances in each replica
     r = ladder.cold
     sums = (ladder.priors.operator_cdf[r], ladder.priors.feature_cdf[r])
