@@ -31,8 +31,9 @@ def rounded(
 ) -> ex.Expression:
     """Return a formula with simple constants instead of those that data cannot tell from them.
 
-    Constants are rounded one by one, the surest first, and the others fitted again each time. It
-    stops when a log-likelihood of 3 nats is lost. `noise_prior` is for y in units of `y_scale`.
+    Constants are rounded one by one, the surest first, and the others fitted again each time; one
+    that would bring the loss of log-likelihood over 3 nats in all is left as it is. `noise_prior`
+    is for y in units of `y_scale`.
 
     Examples
     --------
@@ -133,15 +134,17 @@ def tidy(expression: ex.Expression) -> ex.Expression:
     return (name, *operands)
 
 
+def _with(values: np.ndarray, free: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """Return the values with other ones in the free places."""
+    result = values.copy()
+    result[free] = part
+    return result
+
+
 def _refit(residual, values: np.ndarray, free: np.ndarray, unit: float) -> np.ndarray:
     """Return the values with those that are free at their best."""
-
-    def with_free(part: np.ndarray) -> np.ndarray:
-        trial = values.copy()
-        trial[free] = part
-        return trial
-
-    return with_free(refit(lambda part: residual(with_free(part)), values[free], unit))
+    best = refit(lambda part: residual(_with(values, free, part)), values[free], unit)
+    return _with(values, free, best)
 
 
 def _deviations(
@@ -154,13 +157,9 @@ def _deviations(
     base = residual(values)
     deviation, natural = np.zeros((2, len(values)))
     if free.any():
-
-        def free_residual(part: np.ndarray) -> np.ndarray:
-            trial = values.copy()
-            trial[free] = part
-            return residual(trial)
-
-        jacobian = slopes(free_residual, values[free], base, unit)
+        jacobian = slopes(
+            lambda part: residual(_with(values, free, part)), values[free], base, unit
+        )
         # By their largest entries first: squares of extreme numbers overflow or vanish.
         scale = np.abs(jacobian).max(axis=0)
         scale = np.where((scale > 0.0) & np.isfinite(scale), scale, 1.0)

@@ -7,31 +7,19 @@ import re
 import numpy as np
 from bingo.symbolic_regression.agraph import agraph, string_generation
 from bingo.symbolic_regression.agraph.operator_definitions import LOGARITHM, SQRT
+from spelling import FUNCTIONS, NUMPY
 
 OPERATORS = {
+    **FUNCTIONS,
     "+": "+",
     "-": "-",
     "neg": "-",
     "*": "*",
     "/": "/",
     "inv": "/",
-    "exp": "exp",
-    "log": "log",
-    "sqrt": "sqrt",
     "abs": "|",
     "square": "square",
     "cube": "cube",
-    "sin": "sin",
-    "cos": "cos",
-    "tan": "tan",
-    "tanh": "tanh",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-}
-NUMPY = {
-    **{name: getattr(np, name) for name in ("exp", "log", "sqrt", "sin", "cos", "tan", "tanh")},
-    **{"Abs": np.abs, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan},
 }
 # Its compiled evaluation lacks seven of these operators and is no faster on hundreds of rows.
 agraph.force_use_of_python_backends()

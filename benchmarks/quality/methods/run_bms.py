@@ -11,32 +11,19 @@ import numpy as np
 from autora.theorist.bms import BMSRegressor, get_priors, utils
 from contract import read_job, write_result
 from progress import PERFECT, Progress
+from spelling import FUNCTIONS, NUMPY
 
 OPERATORS = {
+    **FUNCTIONS,  # arcsin and its like are SymPy's, by which it evaluates
     "+": "+",
     "-": "-",  # one operand
     "neg": "-",
     "*": "*",
     "/": "/",
     "inv": "/",
-    "exp": "exp",
-    "log": "log",
-    "sqrt": "sqrt",
     "abs": "abs",
     "square": "pow2",
     "cube": "pow3",
-    "sin": "sin",
-    "cos": "cos",
-    "tan": "tan",
-    "tanh": "tanh",
-    # Not among its own, but SymPy, by which it evaluates, knows them.
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-}
-NUMPY = {
-    **{name: getattr(np, name) for name in ("exp", "log", "sqrt", "sin", "cos", "tan", "tanh")},
-    **{"Abs": np.abs, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan},
 }
 KEPT = 1000  # samples for the intervals
 

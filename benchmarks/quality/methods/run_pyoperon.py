@@ -8,26 +8,18 @@ import pyoperon
 from contract import read_job, write_result
 from progress import Progress
 from pyoperon.sklearn import SymbolicRegressor
+from spelling import FUNCTIONS
 
 SYMBOLS = {
+    **FUNCTIONS,
     "+": "add",
     "-": "sub",
     "*": "mul",
     "/": "div",
     "inv": "div",
     "neg": "sub",
-    "exp": "exp",
-    "log": "log",
-    "sqrt": "sqrt",
     "abs": "abs",
     "square": "square",
-    "sin": "sin",
-    "cos": "cos",
-    "tan": "tan",
-    "tanh": "tanh",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
 }
 
 

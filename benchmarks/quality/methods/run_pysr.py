@@ -7,24 +7,16 @@ import warnings
 import numpy as np
 from contract import read_job, write_result
 from progress import PERFECT, Progress
+from spelling import FUNCTIONS
 
 BINARY = ("+", "-", "*", "/")
 UNARY = {
+    **FUNCTIONS,
     "neg": "neg",
     "inv": "inv",
-    "exp": "exp",
-    "log": "log",
-    "sqrt": "sqrt",
     "abs": "abs",
     "square": "square",
     "cube": "cube",
-    "sin": "sin",
-    "cos": "cos",
-    "tan": "tan",
-    "tanh": "tanh",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
 }
 # It is to have no operator twice.
 REDUNDANT = {"neg": "-", "inv": "/"}

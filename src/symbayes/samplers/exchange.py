@@ -67,7 +67,7 @@ def _try(ladder: Replicas, trees: list[np.ndarray]) -> float:
     """Give the coldest chain other terms; return their log-likelihood, if they can be fitted."""
     ladder.put(trees)
     try:
-        ladder.run(1, 1, 0)
+        ladder.fit()
     except NoStart:
         return -np.inf
     held = ladder.trees()

@@ -9,7 +9,7 @@ from ..kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS, Chain
 from ..kernels.ladder import Ladder
 from ..kernels.rng import seed_state
 from ..kernels.tree_prior import Prior
-from ..problem import Problem
+from ..problem import Problem, log_prior
 from ..trace import Output, empty_output, state_size
 
 #: How often constants move: the share of such moves, and the `lt` nodes for half of it.
@@ -80,6 +80,11 @@ class Replicas:
         return float(self.chains.numbers[self.cold, LOG_LIKELIHOOD])
 
     @property
+    def score(self) -> float:
+        """Log posterior of the coldest state, up to a constant."""
+        return self.log_likelihood + log_prior(self.problem, self.trees())
+
+    @property
     def rss(self) -> float:
         """Residual sum of squares of the coldest state."""
         return float(self.chains.numbers[self.cold, RSS])
@@ -115,6 +120,10 @@ class Replicas:
         self.chains.slots[r] = np.arange(self.chains.slots.shape[1])
         self.chains.n_terms[r, 0] = len(trees)
         self.chains.numbers[r, LOG_LIKELIHOOD] = np.nan
+
+    def fit(self) -> None:
+        """Fit terms that were put, so that their log-likelihood is known; no step is made."""
+        self.run(1, 1, 0)
 
     def take_over(self, other: Replicas) -> None:
         """Copy the states of another ladder, temperature by temperature."""

@@ -12,10 +12,9 @@ from itertools import combinations
 import numpy as np
 
 from ..evaluation import evaluate_trees
-from ..kernels import opcodes
-from ..kernels.tree import NODE
 from ..operators import OPERATORS
 from ..problem import Problem
+from .building import join, leaf
 
 # Expressions in the library at most: pairs of some 200 columns.
 _MOST_EXPRESSIONS = 25_000
@@ -56,24 +55,12 @@ def _enumerate(problem: Problem) -> list[np.ndarray]:
     """Return small trees, the smallest first."""
     names = problem.operator_weights
     unary = [name for name in names if OPERATORS[name].arity == 1 and name not in ("lt", "neg")]
-    leaves = [_leaf(int(i)) for i in np.flatnonzero(problem.feature_weights > 0)]
-    trees = [*leaves, *(_join(name, leaf) for name in unary for leaf in leaves)]
+    leaves = [leaf(int(i)) for i in np.flatnonzero(problem.feature_weights > 0)]
+    trees = [*leaves, *(join(name, leaf) for name in unary for leaf in leaves)]
     for name in ("*", "/"):
         if name in names:
             for p, q in combinations(leaves, 2):
-                trees.append(_join(name, p, q))
+                trees.append(join(name, p, q))
                 if name == "/":
-                    trees.append(_join(name, q, p))
+                    trees.append(join(name, q, p))
     return trees[:_MOST_EXPRESSIONS]
-
-
-def _leaf(feature: int) -> np.ndarray:
-    node = np.zeros(1, NODE)
-    node["op"], node["feature"] = opcodes.FEATURE, feature
-    return node
-
-
-def _join(name: str, *operands: np.ndarray) -> np.ndarray:
-    top = np.zeros(1, NODE)
-    top["op"] = OPERATORS[name].opcode
-    return np.concatenate([top, *operands])

@@ -1,10 +1,11 @@
 """The search phase: find good states by any means; nothing of it is kept but where it ends.
 
 Ladders run on a part of the rows, with the constants of some proposals optimised. In stages, half
-of them start on transformed targets (`targets.py`), those far behind start anew, and what a
-transformed target teaches is carried back. The search ends when a formula fits to all digits, when
-several starts agree, or when its budget is spent. Every decision depends on counts alone, never on
-the clock, so that a seed gives the same result on any machine (unless a time limit cuts it short).
+of them start on transformed targets (`targets.py`), and what those teach is carried back; the
+others start anew after two stages. A small library offers terms for the residual (`library.py`).
+The search ends when a formula fits to all digits, when several starts agree, or when its budget is
+spent. Every decision depends on counts alone, never on the clock, so that a seed gives the same
+result on any machine (unless a time limit cuts it short).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from ..evaluation import evaluate_trees
 from ..kernels import opcodes
-from ..problem import Problem, log_prior
+from ..problem import Problem
 from ..trace import Find
 from .ladder import LARGEST_ROUND, NoStart, Replicas
 from .library import Library
@@ -26,8 +27,8 @@ from .targets import Target, carry_back, usable
 
 # Rows a search looks at: enough to tell formulas apart, few enough to be fast.
 _SEARCH_ROWS = 200
-# Share of proposals whose constants are optimised.
-_OPTIMISED = 0.1
+#: Share of proposals whose constants are optimised.
+OPTIMISED = 0.1
 # A residual below this part of y's variance, or as small as the prior of the noise allows, is
 # rounding error: the formula is exact.
 _EXACT, _EXACT_NOISE = 1.0e-18, 10.0
@@ -106,7 +107,7 @@ class Search:
 
     def _new(self, problem: Problem, seed: np.random.SeedSequence) -> Replicas:
         replicas = Replicas(problem, seed.spawn(1)[0], self._powers)
-        replicas.optimise(_OPTIMISED)
+        replicas.optimise(OPTIMISED)
         self._counts.append(replicas.chains.counts)
         return replicas
 
@@ -142,7 +143,7 @@ class Search:
             settled = self._settled(done, stage)
         return Found(
             trees=self.best[1],
-            behind=[self.best[0] - _score(seeker.replicas) for seeker in self._seekers],
+            behind=[self.best[0] - seeker.replicas.score for seeker in self._seekers],
             seekers=self._seekers,
             finished=done >= budget or exact or settled,
             exact=exact,
@@ -168,12 +169,12 @@ class Search:
         tree = self._library.best_for(replicas.residual())
         if tree is None or len(tree) > self.problem.max_nodes:
             return
-        before = _score(replicas)
+        before = replicas.score
         replicas.put([*trees, tree])
-        replicas.run(1, 1, 0)
-        if not _score(replicas) > before:
+        replicas.fit()
+        if not replicas.score > before:
             replicas.put(trees)
-            replicas.run(1, 1, 0)
+            replicas.fit()
 
     @cached_property
     def _library(self) -> Library:
@@ -206,7 +207,7 @@ class Search:
     def _note(self, seconds: float) -> None:
         """Remember the best state so far, and when it was found."""
         for seeker in self._seekers:
-            score = _score(seeker.replicas)
+            score = seeker.replicas.score
             if score > self.best[0]:
                 self.best = (score, seeker.replicas.trees())
                 if self.history and score < self.history[-1].score + _WORTH_A_NOTE:
@@ -229,12 +230,11 @@ class Search:
             guest = Replicas(self.problem, seeker.seed.spawn(1)[0], np.ones(1))
             guest.optimise(1.0)
             guest.put([tree])
-            guest.run(1, 1, 0)
             # Only constants move at first, if there are any: optimise them where they are.
             guest.run(200, 1, 1)
-            if _score(guest) > _score(seeker.replicas):
+            if guest.score > seeker.replicas.score:
                 seeker.replicas.put(guest.trees())
-                seeker.replicas.run(1, 1, 0)
+                seeker.replicas.fit()
 
     def _settled(self, done: int, stage: int) -> bool:
         """Return whether independent starts have come to the same end often enough."""
@@ -243,18 +243,13 @@ class Search:
                 continue
             seeker.stages += 1
             if seeker.stages == _STAGES_A_START or stage == 1:
-                self._ends.append(_score(seeker.replicas))
+                self._ends.append(seeker.replicas.score)
         confirmed = sum(end >= self.best[0] - _SAME for end in self._ends)
         return (
             confirmed >= _CONFIRMATIONS
             and done >= _LEAST_DRAWS
             and stage > self._stages_for_targets
         )
-
-
-def _score(replicas: Replicas) -> float:
-    """Return the log posterior of the coldest state, up to a constant."""
-    return replicas.log_likelihood + log_prior(replicas.problem, replicas.trees())
 
 
 def exact_rss(problem: Problem) -> float:

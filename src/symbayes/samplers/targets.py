@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels import opcodes
-from ..kernels.tree import NODE
-from ..operators import OPERATORS
+from .building import join, leaf, transform
 
 # Ratios of coefficients this close to a whole number or a half are taken to be one: they become
 # free constants again where that is wrong, since the result is optimised afterwards.
@@ -94,21 +93,11 @@ def carry_back(
     top = next(name for name in target.needs if name in operators)
     if top == "/":
         # A constant above the line: a column times zero.
-        one = _lt(_node(opcodes.FEATURE), 0.0, 1.0)
-        results.append(_join("/", one, total))
+        one = _lt(leaf(0), 0.0, 1.0)
+        results.append(join("/", one, total))
     else:
-        results.append(_join(top, total))
+        results.append(join(top, total))
     return results
-
-
-def _node(op: int, a: float = 0.0, b: float = 0.0) -> np.ndarray:
-    node = np.zeros(1, NODE)
-    node["op"], node["a"], node["b"] = op, a, b
-    return node
-
-
-def _join(name: str, *operands: np.ndarray) -> np.ndarray:
-    return np.concatenate([_node(OPERATORS[name].opcode), *operands])
 
 
 def _lt(tree: np.ndarray, a: float, b: float) -> np.ndarray:
@@ -121,7 +110,7 @@ def _lt(tree: np.ndarray, a: float, b: float) -> np.ndarray:
         return tree
     if a == 1.0 and b == 0.0:
         return tree
-    return np.concatenate([_node(opcodes.LT, a, b), tree])
+    return transform(tree, a, b)
 
 
 def _simple(value: float, tolerance: float) -> float:
@@ -155,9 +144,9 @@ def _sum(
         if total is None:
             total = term
         elif ratio == -1.0 and here == 0.0 and "-" in operators:
-            total = _join("-", total, trees[k])
+            total = join("-", total, trees[k])
         else:
-            total = _join("+", total, term)
+            total = join("+", total, term)
     assert total is not None
     return total, factor
 
@@ -179,16 +168,16 @@ def _product(
             if half:
                 if "sqrt" not in operators:
                     return None
-                side.append(_join("sqrt", tree[1:]))
+                side.append(join("sqrt", tree[1:]))
         else:
-            above.append(_join("exp", _lt(tree, float(coefficient), 0.0)))
+            above.append(join("exp", _lt(tree, float(coefficient), 0.0)))
     if below and "/" not in operators:
         return None
     if not above:
-        above.append(_lt(_node(opcodes.FEATURE), 0.0, 1.0))
+        above.append(_lt(leaf(0), 0.0, 1.0))
     result = above[0]
     for factor in above[1:]:
-        result = _join("*", result, factor)
+        result = join("*", result, factor)
     for factor in below:
-        result = _join("/", result, factor)
+        result = join("/", result, factor)
     return result

@@ -17,12 +17,12 @@ import numpy as np
 from ..convergence import settled
 from ..kernels.choose import N_MOVES
 from ..prior import NoisePrior, require_count, require_real
-from ..problem import Problem, log_prior
+from ..problem import Problem
 from ..trace import ChainTrace, Find, LadderRecord, Trace
 from .exchange import exchange
 from .ladder import LARGEST_ROUND, Replicas
 from .running import Progress, Watch, Workers
-from .search import Found, Search, exact_rss
+from .search import OPTIMISED, Found, Search, exact_rss
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
@@ -30,7 +30,7 @@ _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
 _SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
 # How often the temperatures are adapted while settling.
 _ADAPTATIONS = 4
-# Draws between two looks at whether enough was drawn, and the fewest.
+# Draws between two looks at whether enough was drawn.
 _DRAWS_A_LOOK = 128
 # A ladder so many nats behind the best takes over its state.
 _HOPELESS = 10.0
@@ -101,7 +101,7 @@ class TemperedSampler:
         searched = np.zeros((3, N_MOVES), np.int64)
         if self.search and tune > 0:
             search = Search(
-                problem, lambda n: self.powers(n), [seed.spawn(1)[0] for seed in seeds],
+                problem, self.powers, [seed.spawn(1)[0] for seed in seeds],
                 self.steps_per_draw,
             )  # fmt: skip
             found = search.run(tune, workers, watch, _SEARCH_SHARE, progress)
@@ -123,7 +123,7 @@ class TemperedSampler:
         for i in range(_ADAPTATIONS + 1):
             for ladder in ladders:
                 # Constants are optimised at first: on all rows they are others than on a part.
-                ladder.optimise(0.1 if i == 0 and self.search else 0.0)
+                ladder.optimise(OPTIMISED if i == 0 and self.search else 0.0)
             n = min(part, total - done)
             done += _run_rounds(
                 ladders, partial(_advance, self.steps_per_draw), n, workers, watch, _SETTLE_SHARE,
@@ -207,12 +207,13 @@ def _run_rounds(
 ) -> int:
     """Advance all items by `total` draws in rounds; return how many were done.
 
-    `between` is called after each round with its number.
+    Rounds have a fixed length, unlike those of `running.run_rounds`: what happens `between` them,
+    called with their number, is part of the result.
     """
     done = 0
     while done < total and not watch.should_stop(share):
         n = min(LARGEST_ROUND, total - done)
-        workers.map(partial(_call, advance, n), items)
+        workers.map(partial(advance, n=n), items)
         done += n
         between(done // LARGEST_ROUND)
         progress(done)
@@ -230,10 +231,6 @@ def _exchange_neighbours(ladders: list[Replicas], turn: int, rng: np.random.Gene
         exchange(ladders[i], ladders[j], rng)
 
 
-def _call(advance: Callable, n: int, item) -> None:
-    advance(item, n)
-
-
 def _begin_at(ladders: list[Replicas], found: Found) -> None:
     """Start the ladders where the search ended."""
     for ladder, seeker, behind in zip(ladders, found.seekers, found.behind, strict=True):
@@ -244,9 +241,7 @@ def _begin_at(ladders: list[Replicas], found: Found) -> None:
 
 def _take_over_best(ladders: list[Replicas], nats: float) -> bool:
     """Give ladders so far behind the best one its coldest state; return whether there were any."""
-    scores = [
-        ladder.log_likelihood + log_prior(ladder.problem, ladder.trees()) for ladder in ladders
-    ]
+    scores = [ladder.score for ladder in ladders]
     best = ladders[int(np.argmax(scores))].trees()
     behind = [i for i, score in enumerate(scores) if score < max(scores) - nats]
     for i in behind:

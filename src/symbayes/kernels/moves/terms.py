@@ -5,7 +5,7 @@ places, and what was there moves to the end; a death removes a uniform term and 
 its place. So there: 1/(K+1) x (tree); back: 1/(K+1). Places and tree cancel against the prior;
 what is left is p(K+1) / p(K) and the probabilities of trying.
 
-The order is kept in `slots`: the first K entries are the slots of the terms, the last one is
+The order is kept in `slots`: the first K entries are the slots of the terms, the last two are
 where proposals are written.
 """
 

@@ -1,0 +1,16 @@
+"""Used by the scripts: functions that most peers call alike, and what SymPy calls in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+#: Our names to theirs.
+FUNCTIONS = {
+    **{name: name for name in ("exp", "log", "sqrt", "sin", "cos", "tan", "tanh")},
+    **{"arcsin": "asin", "arccos": "acos", "arctan": "atan"},
+}
+#: SymPy's names to NumPy.
+NUMPY = {
+    **{name: getattr(np, name) for name in ("exp", "log", "sqrt", "sin", "cos", "tan", "tanh")},
+    **{"Abs": np.abs, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan},
+}
