@@ -22,7 +22,7 @@ ORDER = [
     ["expression", "skeleton", "validation", "polish"],
     ["parser", "rounding"],
     ["formula", "problem", "trace"],
-    ["convergence", "samplers.building", "samplers.running"],
+    ["convergence", "samplers.building", "samplers.noise_floor", "samplers.running"],
     ["samplers.library", "samplers.targets"],
     ["samplers.ladder"],
     ["samplers.exchange", "samplers.search"],

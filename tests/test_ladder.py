@@ -169,3 +169,17 @@ def test_adapting_evens_out_a_real_ladder():
         ladder.adapt()
     assert spread[0] > 0.3
     assert spread[-1] < 0.5 * spread[0]
+
+
+def test_spread_gives_a_state_to_the_temperatures_where_it_is_better():
+    ladder = ladder_of(powers=(1.0, 0.5, 0.1, 1e-9), n_rows=60)
+    good = [tree("*", 0, 1)]
+    ladder.fit()
+    before = [as_lists(ladder.trees(r)) for r in ladder.ladder.replica]
+    ladder.spread(good, 2.0)
+    after = [as_lists(ladder.trees(r)) for r in ladder.ladder.replica]
+    assert after[0] == as_lists(good)
+    # Where the data hardly count it is no better than another.
+    assert after[-1] == before[-1]
+    ladder.spread(good, np.inf)
+    assert [as_lists(ladder.trees(r)) for r in ladder.ladder.replica] == after

@@ -7,10 +7,12 @@ import pytest
 
 from symbayes import TemperedSampler
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.problem import log_prior
 from symbayes.samplers import tempered
 from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.running import Watch, Workers
-from symbayes.samplers.tempered import _begin_at, _take_over_best
+from symbayes.samplers.tempered import _begin_at, _leave_behind
+from symbayes.trace import split_terms
 from symbayes.validation import Table
 
 from .problems import problem, table, tree
@@ -71,12 +73,10 @@ def test_ladders_left_behind_take_the_best_state():
     assert runs[0].log_likelihood < best - 20  # hopeless
     assert abs(near - best) < 5  # not hopeless
     random = [run.chains.rng.copy() for run in runs]
-    assert _take_over_best(runs, 10.0)
-    for run in runs:
-        run.run(1, 1, 0)
+    assert _leave_behind(runs, [run.score for run in runs], 10.0)
     assert [as_lists(run.trees()) for run in runs] == [as_lists(s) for s in (GOOD, GOOD, FAIR)]
     assert runs[0].log_likelihood == pytest.approx(best)
-    assert not _take_over_best(runs, 10.0)  # now nobody is behind
+    assert not _leave_behind(runs, [run.score for run in runs], 10.0)  # now nobody is behind
     for run, state in zip(runs, random, strict=True):
         np.testing.assert_array_equal(run.chains.rng, state)  # its own random numbers
 
@@ -88,19 +88,20 @@ def test_ladders_begin_where_their_searches_ended():
         fresh,
         SimpleNamespace(
             trees=GOOD,
-            behind=[1e3, 0.0, 1.0],
             seekers=[SimpleNamespace(replicas=replicas) for replicas in found],
         ),
     )
     assert [as_lists(run.trees()) for run in fresh] == [as_lists(s) for s in (GOOD, GOOD, FAIR)]
-    # Hotter replicas go on from where they were.
+    # Hotter replicas go on from where they were, or from the best state if that is far better.
     for run, source in zip(fresh, found, strict=True):
         hot, other = run.ladder.replica[1], source.ladder.replica[1]
-        assert as_lists(run.trees(hot)) == as_lists(source.trees(other))
+        assert as_lists(run.trees(hot)) in (as_lists(source.trees(other)), as_lists(GOOD))
 
 
 class Recorder:
     """Stands for a ladder: notes what it is asked to do."""
+
+    score = 0.0
 
     def __init__(self):
         self.calls = []
@@ -121,7 +122,7 @@ class Recorder:
 @pytest.mark.parametrize("search", [False, True])
 @pytest.mark.parametrize("total", [1, 7, 100, 321])
 def test_settling(total, search, monkeypatch):
-    monkeypatch.setattr(tempered, "_take_over_best", lambda *_: False)
+    monkeypatch.setattr(tempered, "_leave_behind", lambda *_: False)
     ladder = Recorder()
     settings = TemperedSampler(search=search)
     with Workers(1) as workers:
@@ -194,21 +195,44 @@ def test_draws_of_an_easy_problem_agree_before_the_last():
     assert 100 <= len(trace.chains[0]) < 3_000
 
 
-def test_drawing_starts_again_when_a_ladder_turns_out_to_be_far_behind(monkeypatch):
+def test_warm_up_starts_again_when_a_ladder_turns_out_to_be_far_behind(monkeypatch):
     looks = []
 
-    def behind(ladders, nats):
+    def behind(ladders, scores, nats):
         looks.append(nats)
         return looks.count(nats) <= 2 and nats == tempered._FAR_BEHIND
 
-    monkeypatch.setattr(tempered, "_take_over_best", behind)
-    trace = sample(draws=10, tune=0)
+    monkeypatch.setattr(tempered, "_leave_behind", behind)
+    trace = sample(draws=10, tune=10)
     assert looks.count(tempered._FAR_BEHIND) == 3
+    assert looks.count(tempered._HOPELESS) == 3  # settled anew each time
+    assert trace.restarts == 2
+    assert trace.warmed_up
     assert [len(chain) for chain in trace.chains] == [10, 10]
-    assert trace.counts[:, 0].sum() == 2 * 3 * 10 * 3 * SMALL.steps_per_draw
     # It comes to an end even if that never changes.
-    monkeypatch.setattr(tempered, "_take_over_best", lambda *_: True)
-    assert [len(chain) for chain in sample(draws=10, tune=0).chains] == [10, 10]
+    monkeypatch.setattr(tempered, "_leave_behind", lambda *_: True)
+    trace = sample(draws=10, tune=0)
+    assert trace.restarts == tempered._MOST_RESTARTS
+    assert [len(chain) for chain in trace.chains] == [10, 10]
+
+
+def test_ladders_are_compared_by_the_mean_of_their_last_draws(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        tempered, "_leave_behind", lambda ladders, scores, nats: seen.append((nats, scores))
+    )
+    monkeypatch.setattr(tempered, "_DRAWS_A_LOOK", 64)
+    trace = sample(draws=128, tune=0)
+    looks = [scores for nats, scores in seen if nats == tempered._FAR_BEHIND]
+    assert len(looks) == 2
+    for chain, score in zip(trace.chains, looks[-1], strict=True):
+        scores = [
+            likelihood + log_prior(target(), split_terms(nodes, terms))
+            for nodes, terms, likelihood in zip(
+                chain.nodes[64:], chain.n_terms[64:], chain.log_likelihood[64:], strict=True
+            )
+        ]
+        assert score == pytest.approx(np.mean(scores))
 
 
 def test_out_of_time_before_the_first_draw():

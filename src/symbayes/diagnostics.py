@@ -46,6 +46,7 @@ def effort(trace: Trace) -> dict[str, Any]:
         "interrupted": trace.interrupted,
         "timed_out": trace.timed_out,
         "settled": trace.settled,
+        "restarts": trace.restarts,
         "powers": [record.power for record in trace.ladders],
         "swap_rates": [record.swap_rate for record in trace.ladders],
         "round_trips": [record.round_trips for record in trace.ladders],

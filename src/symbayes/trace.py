@@ -40,11 +40,6 @@ class ChainTrace:
             if out_times is not None:
                 self.times.append(int(out_times[i]))
 
-    def clear(self) -> None:
-        """Forget all draws."""
-        for values in (self.nodes, self.n_terms, self.numbers, self.times):
-            values.clear()
-
     @property
     def log_likelihood(self) -> np.ndarray:
         """Log-likelihood of each draw."""
@@ -107,6 +102,8 @@ class Trace:
     """Whether the time limit ended the run before all draws were made."""
     settled: bool = False
     """Whether drawing ended early because the draws agree."""
+    restarts: int = 0
+    """How often warm-up had to be gone through again because a chain found something far better."""
     search_counts: np.ndarray | None = None
     """Proposals of the search made, evaluated and accepted, by move."""
     search: list[Find] = field(default_factory=list)

@@ -133,6 +133,26 @@ class Replicas:
             for name in ("scales", "operator_cdf", "feature_cdf"):
                 getattr(self.priors, name)[mine] = getattr(other.priors, name)[source]
 
+    def spread(self, trees: list[np.ndarray], nats: float) -> None:
+        """Give a state to all temperatures at which it is better by more than so many nats.
+
+        One far better state alone at temperature one would wander up the ladder, since at
+        neighbouring temperatures all states but it are out of date.
+        """
+        self.fit()
+        coldest = self.trees()
+        self.put(trees)
+        self.fit()
+        likelihood, prior = self.log_likelihood, log_prior(self.problem, trees)
+        self.put(coldest)
+        self.fit()
+        for power, r in zip(self.ladder.power, self.ladder.replica.copy(), strict=True):
+            behind = power * (likelihood - self.chains.numbers[r, LOG_LIKELIHOOD])
+            behind += prior - log_prior(self.problem, self.trees(r))
+            if behind > nats:
+                self.put(trees, r)
+        self.fit()
+
     def adapt(self) -> None:
         """Move the temperatures so that all pairs reject equally often; forget the counts."""
         ladder = self.ladder

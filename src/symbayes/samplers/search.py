@@ -3,8 +3,9 @@
 Ladders run on a part of the rows, with the constants of some proposals optimised. In stages, half
 of them start on transformed targets (`targets.py`), and what those teach is carried back; the
 others start anew after two stages. A small library offers terms for the residual (`library.py`).
-The search ends when a formula fits to all digits, when several starts agree, or when its budget is
-spent. Every decision depends on counts alone, never on the clock, so that a seed gives the same
+The search ends when a formula fits to all digits, when several starts agree and only noise is left
+(`noise_floor.py`), or when its budget is spent. A formula that fits to all digits is then made
+shorter, if that can be done. Every decision depends on counts alone, never on the clock, so that a seed gives the same
 result on any machine (unless a time limit cuts it short).
 """
 
@@ -18,10 +19,11 @@ import numpy as np
 
 from ..evaluation import evaluate_trees
 from ..kernels import opcodes
-from ..problem import Problem
-from ..trace import Find
+from ..problem import Problem, log_prior
+from ..trace import ChainTrace, Find, split_terms
 from .ladder import LARGEST_ROUND, NoStart, Replicas
 from .library import Library
+from .noise_floor import is_noise
 from .running import Progress, Watch, Workers
 from .targets import Target, carry_back, usable
 
@@ -43,6 +45,8 @@ _STAGES_A_START = 2
 _WORTH_A_NOTE = 3.0
 # Draws a stage.
 _STAGE = 768
+# An exact formula counts as the shortest after so many rounds without a shorter one.
+_ROUNDS_TO_SHORTEN = 6
 
 
 @dataclass
@@ -69,8 +73,6 @@ class Found:
 
     trees: list[np.ndarray]
     """The best state."""
-    behind: list[float]
-    """For each ladder, by how many nats its log posterior is below that of the best state."""
     seekers: list[Seeker]
     finished: bool
     """Whether it ended by itself: settled, or its budget spent."""
@@ -95,7 +97,9 @@ class Search:
         self._y = y if y.max() > 0 else -y
         self._rows = rows
         self._original = problem
-        self._targets = usable(self._y, problem.operator_weights)
+        # What is found on another target comes back as one term.
+        one_term = not isinstance(problem.terms, int) or problem.terms == 1
+        self._targets = usable(self._y, problem.operator_weights) if one_term else []
         self._counts: list[np.ndarray] = []
         self._seekers = [Seeker(seed, self._new(self.problem, seed)) for seed in seeds]
         # Half of the ladders try other targets, one after the other.
@@ -133,17 +137,22 @@ class Search:
                     workers.map(self._add_from_library, self._seekers)
                 done += n
                 progress("search", done, budget)
+                for seeker in self._seekers:
+                    if seeker.other is not None and is_exact(seeker.other):
+                        # Nothing more to learn there; the rest of the stage it is on y.
+                        self._carry_back(seeker)
                 self._note(watch.seconds)
-                exact = any(is_exact(seeker.at_work) for seeker in self._seekers)
+                exact = any(is_exact(seeker.replicas) for seeker in self._seekers)
                 if exact or watch.should_stop(share):
                     break
             exact = self._collect()
             self._note(watch.seconds)
             stage += 1
-            settled = self._settled(done, stage)
+            settled = not exact and self._settled(done, stage)
+        if exact:
+            self._shorten(workers, watch, share)
         return Found(
             trees=self.best[1],
-            behind=[self.best[0] - seeker.replicas.score for seeker in self._seekers],
             seekers=self._seekers,
             finished=done >= budget or exact or settled,
             exact=exact,
@@ -207,13 +216,16 @@ class Search:
     def _note(self, seconds: float) -> None:
         """Remember the best state so far, and when it was found."""
         for seeker in self._seekers:
-            score = seeker.replicas.score
-            if score > self.best[0]:
-                self.best = (score, seeker.replicas.trees())
-                if self.history and score < self.history[-1].score + _WORTH_A_NOTE:
-                    self.history[-1] = replace(self.history[-1], trees=self.best[1])
-                else:
-                    self.history.append(Find(seconds, score, self.best[1]))
+            self._remember(seeker.replicas.score, seeker.replicas.trees(), seconds)
+
+    def _remember(self, score: float, trees: list[np.ndarray], seconds: float) -> None:
+        if not score > self.best[0]:
+            return
+        self.best = (score, trees)
+        if self.history and score < self.history[-1].score + _WORTH_A_NOTE:
+            self.history[-1] = replace(self.history[-1], trees=trees)
+        else:
+            self.history.append(Find(seconds, score, trees))
 
     def _carry_back(self, seeker: Seeker) -> None:
         """Bring the find on another target into the ladder on y, if it is better there."""
@@ -235,11 +247,29 @@ class Search:
             if guest.score > seeker.replicas.score:
                 seeker.replicas.put(guest.trees())
                 seeker.replicas.fit()
+        seeker.other = None
+
+    def _shorten(self, workers: Workers, watch: Watch, share: float) -> None:
+        """Look for shorter ways to write an exact fit: one step is enough for many.
+
+        Constants are optimised as before, and each find is the start of the next round.
+        """
+        idle = 0
+        while idle < _ROUNDS_TO_SHORTEN and not watch.should_stop(share):
+            before = self.best[0]
+            for seeker in self._seekers:
+                seeker.replicas.put(self.best[1])
+            for best in workers.map(partial(_best_draw, self._steps), self._seekers):
+                self._remember(*best, watch.seconds)
+            idle = 0 if self.best[0] > before else idle + 1
+        for seeker in self._seekers:
+            seeker.replicas.put(self.best[1])
+            seeker.replicas.fit()
 
     def _settled(self, done: int, stage: int) -> bool:
         """Return whether independent starts have come to the same end often enough."""
         for seeker in self._seekers:
-            if seeker.other is not None:
+            if seeker.target is not None:
                 continue
             seeker.stages += 1
             if seeker.stages == _STAGES_A_START or stage == 1:
@@ -249,7 +279,17 @@ class Search:
             confirmed >= _CONFIRMATIONS
             and done >= _LEAST_DRAWS
             and stage > self._stages_for_targets
+            and self._only_noise_left()
         )
+
+    def _only_noise_left(self) -> bool:
+        data = self.problem.data
+        used = data.root_weight > 0
+        best = Replicas(self.problem, self._seekers[0].seed, np.ones(1))
+        best.put(self.best[1])
+        best.fit()
+        columns = data.x.reshape(-1, len(data.y))[:, used].T
+        return is_noise(columns, best.residual()[used])
 
 
 def exact_rss(problem: Problem) -> float:
@@ -268,6 +308,23 @@ def is_exact(replicas: Replicas) -> bool:
     trees = replicas.trees()
     constants = 1 + len(trees) + 2 * sum(int((tree["op"] == opcodes.LT).sum()) for tree in trees)
     return constants <= _CONSTANTS_A_ROW * replicas.problem.data.n
+
+
+def _best_draw(steps: int, seeker: Seeker) -> tuple[float, list[np.ndarray]]:
+    """Run one round; return the best of its draws with its score."""
+    replicas = seeker.replicas
+    n = replicas.run(steps, 1, LARGEST_ROUND)
+    draws = ChainTrace()
+    draws.extend(replicas.output, n)
+    best: tuple[float, list[np.ndarray]] = (-np.inf, [])
+    for nodes, terms, likelihood in zip(
+        draws.nodes, draws.n_terms, draws.log_likelihood, strict=True
+    ):
+        trees = split_terms(nodes, terms)
+        score = likelihood + log_prior(replicas.problem, trees)
+        if score > best[0]:
+            best = (score, trees)
+    return best
 
 
 def _some_rows(problem: Problem, most: int) -> np.ndarray:

@@ -17,8 +17,8 @@ import numpy as np
 from ..convergence import settled
 from ..kernels.choose import N_MOVES
 from ..prior import NoisePrior, require_count, require_real
-from ..problem import Problem
-from ..trace import ChainTrace, Find, LadderRecord, Trace
+from ..problem import Problem, log_prior
+from ..trace import ChainTrace, Find, LadderRecord, Trace, split_terms
 from .exchange import exchange
 from .ladder import LARGEST_ROUND, Replicas
 from .running import Progress, Watch, Workers
@@ -26,6 +26,8 @@ from .search import OPTIMISED, Found, Search, exact_rss
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
+# After this share nothing is thrown away any more.
+_RESTART_SHARE = 0.85
 # Draws a ladder for settling, as a part of `tune`, and the most; fewer where the fit is exact.
 _SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
 # How often the temperatures are adapted while settling.
@@ -34,9 +36,9 @@ _ADAPTATIONS = 4
 _DRAWS_A_LOOK = 128
 # A ladder so many nats behind the best takes over its state.
 _HOPELESS = 10.0
-# While drawing, one so far behind shows that warm-up was not over: drawing starts again, at most
-# so many times.
-_FAR_BEHIND, _MOST_RESETS = 25.0, 5
+# While drawing, one so far behind on average shows that warm-up was not over: it is gone through
+# again, at most so many times.
+_FAR_BEHIND, _MOST_RESTARTS = 25.0, 3
 # At the hottest temperature the data count as about so many rows.
 _HOTTEST_ROWS = 3.0
 
@@ -113,10 +115,22 @@ class TemperedSampler:
         if self._settle(ladders, n_settle, workers, watch, progress) < n_settle:
             warmed_up = False
         rng = np.random.default_rng(seeds[0].spawn(1)[0])
-        trace = self._draw(ladders, draws, warmed_up, exact, rng, workers, watch, progress)
-        return replace(trace, search=finds, search_counts=searched)
+        restarts = 0
+        while True:
+            trace = self._draw(
+                ladders, draws, exact, restarts < _MOST_RESTARTS, rng, workers, watch, progress
+            )
+            if trace is not None:
+                break
+            # A chain came upon something far better only now: warm-up was not over.
+            restarts += 1
+            if self._settle(ladders, n_settle, workers, watch, progress, 1.0) < n_settle:
+                warmed_up = False
+        return replace(
+            trace, warmed_up=warmed_up, restarts=restarts, search=finds, search_counts=searched
+        )
 
-    def _settle(self, ladders, total, workers, watch, progress) -> int:
+    def _settle(self, ladders, total, workers, watch, progress, share=_SETTLE_SHARE) -> int:
         """Bring the ladders to the posterior on all rows, and adapt their temperatures."""
         done = 0
         part = -(-total // (_ADAPTATIONS + 1))
@@ -126,13 +140,13 @@ class TemperedSampler:
                 ladder.optimise(OPTIMISED if i == 0 and self.search else 0.0)
             n = min(part, total - done)
             done += _run_rounds(
-                ladders, partial(_advance, self.steps_per_draw), n, workers, watch, _SETTLE_SHARE,
+                ladders, partial(_advance, self.steps_per_draw), n, workers, watch, share,
                 partial(_report, progress, "settling", done, total),
             )  # fmt: skip
-            if watch.should_stop(_SETTLE_SHARE):
+            if watch.should_stop(share):
                 break
             if i == 0:
-                _take_over_best(ladders, _HOPELESS)
+                _leave_behind(ladders, [ladder.score for ladder in ladders], _HOPELESS)
             for ladder in ladders:
                 ladder.adapt()
         for ladder in ladders:
@@ -140,9 +154,12 @@ class TemperedSampler:
             ladder.forget()
         return done
 
-    def _draw(self, ladders, draws, warmed_up, exact, rng, workers, watch, progress) -> Trace:
+    def _draw(
+        self, ladders, draws, exact, may_restart, rng, workers, watch, progress
+    ) -> Trace | None:
+        """Return the draws; None if, meanwhile, a ladder has left others far behind."""
         traces = [ChainTrace() for _ in ladders]
-        done = resets = 0
+        done = 0
         enough = False
 
         def keep(pair: tuple[Replicas, ChainTrace], n: int) -> None:
@@ -160,12 +177,10 @@ class TemperedSampler:
                 lambda turn: _exchange_neighbours(ladders, turn, rng),
             )  # fmt: skip
             enough = settled(traces, floor)
-            if not enough and resets < _MOST_RESETS and _take_over_best(ladders, _FAR_BEHIND):
-                # A chain has come upon something far better only now: warm-up was not over.
-                resets += 1
-                done = 0
-                for trace in traces:
-                    trace.clear()
+            if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
+                means = [_mean_score(*pair) for pair in pairs]
+                if _leave_behind(ladders, means, _FAR_BEHIND):
+                    return None
         timed_out = done < draws and not enough and not watch.interrupted
         if done == 0:
             # Stopped before the first draw: the states warm-up has reached are what there is.
@@ -177,7 +192,6 @@ class TemperedSampler:
             counts=np.array([ladder.chains.counts.sum(axis=0) for ladder in ladders]),
             seconds=watch.seconds,
             interrupted=watch.interrupted,
-            warmed_up=warmed_up,
             timed_out=timed_out,
             settled=enough,
             ladders=[
@@ -233,17 +247,26 @@ def _exchange_neighbours(ladders: list[Replicas], turn: int, rng: np.random.Gene
 
 def _begin_at(ladders: list[Replicas], found: Found) -> None:
     """Start the ladders where the search ended."""
-    for ladder, seeker, behind in zip(ladders, found.seekers, found.behind, strict=True):
+    for ladder, seeker in zip(ladders, found.seekers, strict=True):
         ladder.take_over(seeker.replicas)
-        if behind > _HOPELESS:
-            ladder.put(found.trees)
+        if found.trees:
+            ladder.spread(found.trees, _HOPELESS)
 
 
-def _take_over_best(ladders: list[Replicas], nats: float) -> bool:
+def _leave_behind(ladders: list[Replicas], scores: list[float], nats: float) -> bool:
     """Give ladders so far behind the best one its coldest state; return whether there were any."""
-    scores = [ladder.score for ladder in ladders]
     best = ladders[int(np.argmax(scores))].trees()
     behind = [i for i, score in enumerate(scores) if score < max(scores) - nats]
     for i in behind:
-        ladders[i].put(best)
+        ladders[i].spread(best, 0.0)
     return bool(behind)
+
+
+def _mean_score(ladder: Replicas, trace: ChainTrace) -> float:
+    """Return the mean log posterior, up to a constant, of the last draws of a chain."""
+    first = max(0, len(trace) - _DRAWS_A_LOOK)
+    priors = [
+        log_prior(ladder.problem, split_terms(nodes, terms))
+        for nodes, terms in zip(trace.nodes[first:], trace.n_terms[first:], strict=True)
+    ]
+    return float(np.mean(trace.log_likelihood[first:] + priors))

@@ -1,0 +1,111 @@
+"""The search phase: what it may change, when it ends, what it makes of an exact fit."""
+
+import numpy as np
+import pytest
+
+from symbayes import BayesianSymbolicRegressor, TemperedSampler
+from symbayes.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.samplers import search
+from symbayes.samplers.running import Watch, Workers
+from symbayes.samplers.search import Search, is_exact
+from symbayes.validation import Table
+
+from .problems import problem, tree
+
+OPERATORS = dict.fromkeys(["+", "-", "*", "/", "sqrt", "square", "cos", "exp", "lt"], 1.0)
+
+
+def make(X, y, terms=None, operators=OPERATORS):
+    rows = Table(np.asfortranarray(X), y, np.ones(len(y)), np.arange(X.shape[1]))
+    return problem(rows, operators, terms or TermsPrior(3, 0.5), TreePrior(), NoisePrior())
+
+
+def seek(made, chains=2):
+    settings = TemperedSampler(temperatures=4)
+    return Search(made, settings.powers, np.random.SeedSequence(0).spawn(chains), 20)
+
+
+def run(looking, budget):
+    with Workers(1) as workers:
+        return looking.run(budget, workers, Watch(None), 1.0, lambda *_: None)
+
+
+def positive(n=60, columns=2):
+    return np.random.default_rng(1).uniform(0.5, 2.0, (n, columns))
+
+
+def hypotenuse(X):
+    return np.sqrt(X[:, 0] ** 2 + 3.0 * X[:, 1])
+
+
+@pytest.mark.parametrize("n_terms", [1, 2, 3])
+def test_a_fixed_number_of_terms_stays(n_terms):
+    # The square of y is a plain sum: a search on it would come back with one term.
+    X = positive()
+    model = BayesianSymbolicRegressor(
+        ["+", "*", "sqrt", "square", "lt"], n_terms=n_terms, tune=2_500, draws=50, chains=2,
+        random_state=0,
+    ).fit(X, hypotenuse(X))  # fmt: skip
+    assert (model.formulas_["n_terms"] == n_terms).all()
+    assert all(np.isfinite(rate) for rate in model.diagnostics_["acceptance"].values())
+
+
+def test_other_targets_only_where_one_term_is_allowed():
+    X = positive()
+    for terms, any_ in ((TermsPrior(3, 0.5), True), (1, True), (2, False)):
+        assert bool(seek(make(X, hypotenuse(X), terms))._targets) == any_
+
+
+def test_an_exact_fit_is_made_shorter():
+    X = positive()
+    looking = seek(make(X, hypotenuse(X)))
+    # x0^2 + 3 x1 under the root, written with detours: x0*x1/x1 for x0, x1 + x1 - x1 for x1.
+    long = tree(
+        "sqrt", "+", "*", "/", "*", 0, 1, 1, 0, "lt", "-", "+", 1, 1, 1, a=3.0, b=0.0
+    )  # fmt: skip
+    looking._seekers[0].replicas.put([long])
+    looking._seekers[0].replicas.fit()
+    assert is_exact(looking._seekers[0].replicas)
+    found = run(looking, 10_000)
+    assert found.exact
+    assert sum(map(len, found.trees)) <= 7
+    for seeker in found.seekers:
+        assert is_exact(seeker.replicas)
+        assert sum(map(len, seeker.replicas.trees())) <= 7
+
+
+def test_it_does_not_settle_while_something_is_left_to_explain(monkeypatch):
+    # Everything else speaks for an end: any state confirms any other, after the first stage.
+    monkeypatch.setattr(search, "_SAME", np.inf)
+    monkeypatch.setattr(search, "_CONFIRMATIONS", 1)
+    monkeypatch.setattr(search, "_LEAST_DRAWS", 1)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (80, 2))
+    noise = rng.normal(size=80)
+    only_products = {"*": 1.0, "+": 1.0}
+    wave = make(X, 3 * np.cos(2 * X[:, 0]) + 0.1 * noise, operators=only_products)
+    assert run(seek(wave), 2_000).finished
+    assert len(seek(wave)._targets) == 0
+    budgets = []
+    for made in (wave, make(X, noise, operators=only_products)):
+        looking = seek(made)
+        seen = []
+        with Workers(1) as workers:
+            looking.run(2_000, workers, Watch(None), 1.0, lambda *report: seen.append(report[1]))
+        budgets.append(seen[-1])
+    assert budgets == [2_000, search._STAGE]
+
+
+def test_a_target_fitted_exactly_is_left_for_y_at_once(monkeypatch):
+    # What was found there cannot be brought back: it is too long.
+    X = positive()
+    looking = seek(make(X, hypotenuse(X)))
+    looking._assign(1)
+    seeker = looking._seekers[-1]
+    assert seeker.target.name == "square"
+    seeker.other.put([tree("square", 0), tree(1)])
+    seeker.other.fit()
+    monkeypatch.setattr(search, "carry_back", lambda *_: [])
+    looking._carry_back(seeker)
+    assert seeker.other is None
+    assert seeker.at_work is seeker.replicas
