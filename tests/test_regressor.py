@@ -37,10 +37,20 @@ def noisy():
     return small(draws=100, chains=2).fit(X, NOISY)
 
 
-# scikit-learn's own checks: none is expected to fail.
+# scikit-learn's own checks. One is not for the search: it compares a row of weight two with the row
+# twice. Optimised constants differ in the last digits then, and later decisions with them. Without
+# the search all hold.
+ONLY_WITHOUT_SEARCH = {"check_sample_weight_equivalence_on_dense_data": "rounding errors grow"}
 
 
-@parametrize_with_checks([small()])
+def expected_to_fail(estimator):
+    return {} if isinstance(estimator.sampler, TemperedSampler) else ONLY_WITHOUT_SEARCH
+
+
+@parametrize_with_checks(
+    [small(), small(sampler=TemperedSampler(search=False))],
+    expected_failed_checks=expected_to_fail,
+)
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

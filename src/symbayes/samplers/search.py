@@ -5,8 +5,8 @@ of them start on transformed targets (`targets.py`), and what those teach is car
 others start anew after two stages. A small library offers terms for the residual (`library.py`).
 The search ends when a formula fits to all digits, when several starts agree and only noise is left
 (`noise_floor.py`), or when its budget is spent. A formula that fits to all digits is then made
-shorter, if that can be done. Every decision depends on counts alone, never on the clock, so that a seed gives the same
-result on any machine (unless a time limit cuts it short).
+shorter, if that can be done. Every decision depends on counts alone, never on the clock, so that a
+seed gives the same result on any machine (unless a time limit cuts it short).
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ _STAGES_A_START = 2
 _WORTH_A_NOTE = 3.0
 # Draws a stage.
 _STAGE = 768
-# An exact formula counts as the shortest after so many rounds without a shorter one.
-_ROUNDS_TO_SHORTEN = 6
+# An exact formula counts as the shortest after so many rounds without one that is better by so
+# many nats.
+_ROUNDS_TO_SHORTEN, _SHORTER = 6, 0.1
 
 
 @dataclass
@@ -259,9 +260,9 @@ class Search:
             before = self.best[0]
             for seeker in self._seekers:
                 seeker.replicas.put(self.best[1])
-            for best in workers.map(partial(_best_draw, self._steps), self._seekers):
-                self._remember(*best, watch.seconds)
-            idle = 0 if self.best[0] > before else idle + 1
+            for score, trees in workers.map(partial(_best_draw, self._steps), self._seekers):
+                self._remember(score, trees, watch.seconds)
+            idle = 0 if self.best[0] > before + _SHORTER else idle + 1
         for seeker in self._seekers:
             seeker.replicas.put(self.best[1])
             seeker.replicas.fit()

@@ -36,6 +36,9 @@ _ADAPTATIONS = 4
 _DRAWS_A_LOOK = 128
 # A ladder so many nats behind the best takes over its state.
 _HOPELESS = 10.0
+# By so many nats a state has to be better than another of equal rank, so that rounding errors have
+# no say.
+_BETTER = 1.0
 # While drawing, one so far behind on average shows that warm-up was not over: it is gone through
 # again, at most so many times.
 _FAR_BEHIND, _MOST_RESTARTS = 25.0, 3
@@ -258,7 +261,7 @@ def _leave_behind(ladders: list[Replicas], scores: list[float], nats: float) -> 
     best = ladders[int(np.argmax(scores))].trees()
     behind = [i for i, score in enumerate(scores) if score < max(scores) - nats]
     for i in behind:
-        ladders[i].spread(best, 0.0)
+        ladders[i].spread(best, _BETTER)
     return bool(behind)
 
 
