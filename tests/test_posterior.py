@@ -19,7 +19,7 @@ X = RNG.uniform(0.5, 2, (40, 2))
 Y = 2 * X[:, 0] ** 2 - 3 * X[:, 1] + 1 + RNG.normal(0, 0.1, 40)
 
 
-def posterior(*chains, y=Y, x=X, weights=None, holding=None, plug_in=False, noise=0.25):
+def posterior(*chains, y=Y, x=X, weights=None, holding=None, plug_in=False, noise=0.25, late=False):
     """The posterior of draws, each a list of trees; one list of draws for each chain."""
     weights = np.ones(len(y)) if weights is None else weights
     table = Table(x, y, weights, np.arange(x.shape[1]))
@@ -38,7 +38,7 @@ def posterior(*chains, y=Y, x=X, weights=None, holding=None, plug_in=False, nois
         )
     holding = holding or [np.ones(len(draws)) for draws in chains]
     trace = Trace(traces, holding, np.zeros((len(chains), 3, 9)), 0.0)
-    return Posterior(problem, trace, y, weights, plug_in)
+    return Posterior(problem, trace, y, weights, plug_in, lambda: late)
 
 
 def table_of(result):
@@ -95,6 +95,26 @@ def test_chains_count_the_same_whatever_their_length():
 def test_holding_times_are_weights():
     result = posterior([[tree(0)], [tree(1)], [tree("square", 0)]], holding=[np.array([0, 1, 3])])
     assert [weight for weight, _ in result.models] == pytest.approx([0.75, 0.25])
+
+
+def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
+    draws = [[tree("exp", "lt", 0, a=0.5)]] * 3 + [[tree("sin", "lt", 0)], [tree("cos", "lt", 1)]]
+    calls = []
+    monkeypatch.setattr("symbayes.posterior.polish", lambda trees, *_: calls.append(1) or trees)
+    monkeypatch.setattr(
+        "symbayes.posterior.rounded", lambda expression, *_: calls.append(2) or expression
+    )
+    for late, expected in ((False, [1, 1, 1, 2, 2, 2]), (True, [1, 2])):
+        calls.clear()
+        result = posterior(draws, late=late)
+        result.formulas(["x0", "x1"], np.arange(2), lambda late=late: late)
+        assert calls == expected
+    # The same where formulas are too much work.
+    monkeypatch.setattr("symbayes.posterior._MOST_POLISHING", 1)
+    calls.clear()
+    frame, _ = table_of(posterior(draws))
+    assert calls == [1, 2]
+    assert len(frame) == 3
 
 
 def test_equal_structures_and_equal_functions_are_one_formula():

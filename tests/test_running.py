@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 
 import pytest
 
@@ -53,6 +54,19 @@ def test_nothing_runs_when_time_is_up():
     assert watch.should_stop()
     assert run(chains, 5, watch) == 0
     assert chains[0].rounds == []
+
+
+def test_some_time_is_kept_back_for_what_follows_sampling():
+    short, long = Watch(10.0), Watch(1000.0)
+    for watch, kept in ((short, 1.0), (long, 4.0)):
+        watch.started = time.monotonic() - watch.timeout + 0.9 * kept
+        assert watch.out_of_time()
+        assert not watch.over()
+        watch.started = time.monotonic() - watch.timeout + 1.1 * kept
+        assert not watch.out_of_time()
+        watch.started = time.monotonic() - watch.timeout
+        assert watch.over()
+    assert not Watch(None, started=-1e9).over()
 
 
 def test_an_interrupt_ends_after_the_round():

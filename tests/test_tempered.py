@@ -102,6 +102,7 @@ class Recorder:
     """Stands for a ladder: notes what it is asked to do."""
 
     score = 0.0
+    problem = target()
 
     def __init__(self):
         self.calls = []
@@ -144,6 +145,12 @@ def test_settling_ends_when_it_has_to():
         done = SMALL._settle([ladder], 100, workers, Watch(1.0, started=-1e9), lambda *_: None)
     assert done == 0
     assert ladder.calls[-2:] == [("share", 0.0), ("forget",)]
+
+
+def test_rounds_of_large_tables_are_short():
+    # They depend on the rows alone, never on the clock.
+    lengths = [tempered._round_length(n) for n in (10, 2_000, 4_000, 100_000, 10**7)]
+    assert lengths == [64, 64, 32, 1, 1]
 
 
 def test_a_run_has_its_draws_and_its_record():

@@ -17,8 +17,8 @@ from .evaluation import evaluate_trees
 from .kernels import opcodes
 from .refit import refit
 
-# Rows looked at, at most: constants do not need a million.
-_MOST_ROWS = 2000
+#: Rows looked at, at most: constants do not need a million.
+MOST_ROWS = 2000
 # A term whose part outside the span of the others is smaller has no place in a model.
 _REDUNDANT = 1.0e-11
 
@@ -39,7 +39,7 @@ class Fit:
     @classmethod
     def on(cls, trees, columns, y, weights, noise_prior) -> Fit:
         """Return a fit on at most so many rows, spread over the table."""
-        step = -(-len(y) // _MOST_ROWS)
+        step = -(-len(y) // MOST_ROWS)
         return cls(
             [tree.copy() for tree in trees],
             np.ascontiguousarray(columns[:, : len(y)][:, ::step]),

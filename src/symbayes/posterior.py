@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from .formula import Formula
 from .kernels import opcodes
 from .kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE
 from .kernels.tree import NODE
-from .polish import polish
+from .polish import MOST_ROWS, polish
 from .problem import Problem
 from .rounding import rounded
 from .skeleton import skeleton
@@ -28,8 +28,10 @@ _SAME_FIT = 1.0e-7
 _ROUNDING = 1.0e-12
 # Rows on which fitted values are compared.
 _PROBE_ROWS = 500
-# Formulas, from the most probable on, whose constants are polished, and simple ones offered.
-_POLISHED, _ROUNDED = 20, 5
+# Formulas, from the most probable on, whose constants are polished, and simple ones offered. Long
+# formulas take their time, with the square of the number of constants: after so much work (nodes
+# times rows times squared constants, some seconds) no further one is begun.
+_POLISHED, _ROUNDED, _MOST_POLISHING = 20, 5, 50_000_000
 # Rows times models to fit after a run, and the fewest and most models whatever the number of rows.
 _MOST_WORK, _FEWEST_FITS, _MOST_FITS = 100_000_000, 200, 1500
 # Formulas that are listed; what is left is spread thinly over many.
@@ -44,7 +46,13 @@ class Posterior:
     """The distinct models that a run visited, with their weights."""
 
     def __init__(
-        self, problem: Problem, trace: Trace, y: np.ndarray, weights: np.ndarray, plug_in: bool
+        self,
+        problem: Problem,
+        trace: Trace,
+        y: np.ndarray,
+        weights: np.ndarray,
+        plug_in: bool,
+        out_of_time: Callable[[], bool] = lambda: False,
     ):
         self._problem = problem
         self._scaled_y = y / problem.y_scale - problem.y_mean / problem.y_scale
@@ -57,7 +65,7 @@ class Posterior:
         self._uses = self._count_uses(states)
         with np.errstate(all="ignore"):
             self.models = self._fit_all(_thin(states, most))
-            self.formula_models = self._group(states, min(most, _LISTED))
+            self.formula_models = self._group(states, min(most, _LISTED), out_of_time)
         if not self.models or not self.formula_models:
             raise NoFiniteModel
 
@@ -100,7 +108,9 @@ class Posterior:
         total = sum(weight for weight, _ in kept)
         return [(weight / total, model) for weight, model in kept]
 
-    def _group(self, states: list[State], most: int) -> list[tuple[float, Model]]:
+    def _group(
+        self, states: list[State], most: int, out_of_time: Callable[[], bool]
+    ) -> list[tuple[float, Model]]:
         """Return the distinct formulas with their probabilities, most probable first.
 
         Draws that are the same formula are one: the same structure up to constants, or the same
@@ -112,7 +122,7 @@ class Posterior:
             by_skeleton.setdefault(key, []).append(state)
         ranked = sorted(by_skeleton.values(), key=lambda group: -sum(s.weight for s in group))
         shown: list[tuple[float, Model]] = []
-        lost = 0.0
+        lost = work = 0.0
         for group in ranked[:most]:
             fewest = min(state.n_nodes for state in group)
             best = max(
@@ -120,13 +130,19 @@ class Posterior:
                 key=lambda state: state.log_likelihood,
             )
             model, weight = self._fit(best), sum(state.weight for state in group)
-            if model is not None and len(shown) < _POLISHED:
+            if model is not None and _is_worth_it(len(shown), _POLISHED, work, out_of_time):
+                work += self._work(best)
                 model = self._polished(model)
             if model is None:
                 lost += weight
             else:
                 shown.append((weight, model))
         return _merge_equal_fits([(weight / (1.0 - lost), model) for weight, model in shown])
+
+    def _work(self, state: State) -> float:
+        """Return how much work the constants of a formula are."""
+        constants = 1 + sum(int((tree["op"] == opcodes.LT).sum()) for tree in state.trees)
+        return float(state.n_nodes * min(len(self._scaled_y), MOST_ROWS) * constants**2)
 
     def _polished(self, model: Model) -> Model:
         """Return a model with the best constants for its structure."""
@@ -194,19 +210,24 @@ class Posterior:
         )
 
     def formulas(
-        self, names: Sequence[str], used: np.ndarray
+        self,
+        names: Sequence[str],
+        used: np.ndarray,
+        out_of_time: Callable[[], bool] = lambda: False,
     ) -> tuple[pd.DataFrame, list[Formula]]:
         """Return the table of formulas, most probable first, and the formulas themselves.
 
         `used` gives the position among all columns, named `names`, of the columns of the problem.
         """
-        rows, formulas = [], []
+        rows: list[dict[str, float | str]] = []
+        formulas: list[Formula] = []
+        work = 0.0
         for probability, shown in self.formula_models:
-            formula = _formula(shown, names, used)
-            formulas.append(formula)
-            simple = formula
-            if len(formulas) <= _ROUNDED:
+            formula = simple = _formula(shown, names, used)
+            if _is_worth_it(len(formulas), _ROUNDED, work, out_of_time):
+                work += self._work(shown.state)
                 simple = self._rounded(shown, names, used)
+            formulas.append(formula)
             rows.append(
                 {
                     "probability": min(1.0, probability),
@@ -253,6 +274,11 @@ class Posterior:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return draws of the mean of y at each row, one row a draw, and of the noise."""
         return prediction.sample(self.models, X, n_draws, rng, self._problem, self._plug_in)
+
+
+def _is_worth_it(place: int, most: int, work: float, out_of_time: Callable[[], bool]) -> bool:
+    """Return whether constants of one more formula are looked after; those of the first always."""
+    return place == 0 or (place < most and work < _MOST_POLISHING and not out_of_time())
 
 
 def _expression(model: Model, used: np.ndarray) -> ex.Expression:

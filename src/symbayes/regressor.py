@@ -102,9 +102,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     diagnostics_ : dict
         `proposals` and `evaluations` (with those of the search), `acceptance` by move, `seconds`,
         `log_likelihood` of the draws of each chain, whether the run was `interrupted`,
-        `timed_out` or `settled` before its budget was spent, `found` (what the search came upon,
-        and after how many seconds), and for each ladder of temperatures its `powers`,
-        `swap_rates` and `round_trips`.
+        `timed_out` or `settled` before its budget was spent, `restarts` of the warm-up, `found`
+        (what the search came upon, and after how many seconds), and for each ladder of
+        temperatures its `powers`, `swap_rates` and `round_trips`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when `X` has column names.
@@ -183,8 +183,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             if not units.is_cached(sampler.name):
                 display.say("symbayes: compiling, once (about ten seconds)")
             units.load(sampler.name)
-            trace = self._sample(problem, sampler, random_state, display)
-        self._finish(problem, sampler, trace, table)
+            watch = Watch(self.timeout)
+            trace = self._sample(problem, sampler, random_state, watch, display)
+        self._finish(problem, sampler, trace, table, watch)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -338,13 +339,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         problem: Problem,
         sampler: TemperedSampler | PaperSampler,
         random_state: np.random.RandomState,
+        watch: Watch,
         display: Display,
     ) -> Trace:
         entropy = random_state.randint(0, 2**31 - 1, size=4).tolist()
         seeds = np.random.SeedSequence(entropy).spawn(int(self.chains))
         n_jobs = min(effective_n_jobs(self.n_jobs), int(self.chains))
         try:
-            with Workers(n_jobs) as workers, Watch(self.timeout) as watch:
+            with Workers(n_jobs) as workers, watch:
                 return sampler.sample(
                     problem,
                     tune=sampler.tune if self.tune is None else int(self.tune),
@@ -367,26 +369,26 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         sampler: TemperedSampler | PaperSampler,
         trace: Trace,
         table: Table,
+        watch: Watch,
     ) -> None:
         plug_in = sampler.plug_in
         self._used = table.used
+        data = (table.y, table.weights)
         try:
-            self._posterior = Posterior(problem, trace, table.y, table.weights, plug_in)
+            self._posterior = Posterior(problem, trace, *data, plug_in, watch.over)
         except NoFiniteModel:
             raise ValueError(
                 "the coefficients of all formulas found are too large or too small for a number; "
                 "rescale y or columns of extreme size"
             ) from None
+        names = feature_names(self)
         self.formulas_, self.formula_objects_ = self._posterior.formulas(
-            feature_names(self), table.used
+            names, table.used, watch.over
         )
         self.best_formula_ = self.formula_objects_[0]
         self.diagnostics_ = effort(trace)
         self.diagnostics_["found"] = [
-            (
-                find.seconds,
-                str(self._posterior.formula_of(find.trees, feature_names(self), table.used)),
-            )
+            (find.seconds, str(self._posterior.formula_of(find.trees, names, table.used)))
             for find in trace.search
         ]
         if plug_in:

@@ -16,6 +16,8 @@ import numpy as np
 _SECONDS_A_ROUND = 0.2
 # A second Ctrl-C so soon after the first is meant for the whole program.
 _SECONDS_OF_IMPATIENCE = 2.0
+# Part of a time limit, and seconds at most, kept back for what comes after sampling.
+_KEPT_BACK, _MOST_KEPT_BACK = 0.1, 4.0
 
 Progress = Callable[[str, int, int], None]
 
@@ -33,6 +35,9 @@ class Watch:
     def __init__(self, timeout: float | None, started: float | None = None):
         self.started = time.monotonic() if started is None else started
         self.timeout = timeout
+        self._for_sampling = timeout
+        if timeout is not None:
+            self._for_sampling = timeout - min(_KEPT_BACK * timeout, _MOST_KEPT_BACK)
         self.interrupted = False
         self._previous: Any = None
         self._installed = False
@@ -62,8 +67,12 @@ class Watch:
         return time.monotonic() - self.started
 
     def out_of_time(self, share: float = 1.0) -> bool:
-        """Return whether this share of the time limit is used up."""
-        return self.timeout is not None and self.seconds >= share * self.timeout
+        """Return whether this share of the time for sampling is used up."""
+        return self._for_sampling is not None and self.seconds >= share * self._for_sampling
+
+    def over(self) -> bool:
+        """Return whether the time limit has passed, that of sampling and all that follows it."""
+        return self.timeout is not None and self.seconds >= self.timeout
 
     def should_stop(self, share: float = 1.0) -> bool:
         """Return whether the run, or a phase with this share of the time, has to end."""

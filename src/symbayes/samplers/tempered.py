@@ -42,6 +42,8 @@ _BETTER = 1.0
 # While drawing, one so far behind on average shows that warm-up was not over: it is gone through
 # again, at most so many times.
 _FAR_BEHIND, _MOST_RESTARTS = 25.0, 3
+# Rows up to which rounds have their full length.
+_ROWS_A_ROUND = 2000
 # At the hottest temperature the data count as about so many rows.
 _HOTTEST_ROWS = 3.0
 
@@ -136,6 +138,7 @@ class TemperedSampler:
     def _settle(self, ladders, total, workers, watch, progress, share=_SETTLE_SHARE) -> int:
         """Bring the ladders to the posterior on all rows, and adapt their temperatures."""
         done = 0
+        length = _round_length(len(ladders[0].problem.data.y))
         part = -(-total // (_ADAPTATIONS + 1))
         for i in range(_ADAPTATIONS + 1):
             for ladder in ladders:
@@ -143,7 +146,7 @@ class TemperedSampler:
                 ladder.optimise(OPTIMISED if i == 0 and self.search else 0.0)
             n = min(part, total - done)
             done += _run_rounds(
-                ladders, partial(_advance, self.steps_per_draw), n, workers, watch, share,
+                ladders, partial(_advance, self.steps_per_draw), n, length, workers, watch, share,
                 partial(_report, progress, "settling", done, total),
             )  # fmt: skip
             if watch.should_stop(share):
@@ -171,11 +174,12 @@ class TemperedSampler:
             trace.extend(ladder.output, n)
 
         pairs = list(zip(ladders, traces, strict=True))
+        length = _round_length(len(ladders[0].problem.data.y))
         floor = exact_rss(ladders[0].problem) if exact else -1.0
         while done < draws and not enough and not watch.should_stop():
             n = min(_DRAWS_A_LOOK, draws - done)
             done += _run_rounds(
-                pairs, keep, n, workers, watch, 1.0,
+                pairs, keep, n, length, workers, watch, 1.0,
                 partial(_report, progress, "drawing", done, draws),
                 lambda turn: _exchange_neighbours(ladders, turn, rng),
             )  # fmt: skip
@@ -216,6 +220,7 @@ def _run_rounds(
     items: list,
     advance: Callable,
     total: int,
+    length: int,
     workers: Workers,
     watch: Watch,
     share: float,
@@ -224,17 +229,23 @@ def _run_rounds(
 ) -> int:
     """Advance all items by `total` draws in rounds; return how many were done.
 
-    Rounds have a fixed length, unlike those of `running.run_rounds`: what happens `between` them,
-    called with their number, is part of the result.
+    Rounds have a length that does not depend on the clock, unlike those of `running.run_rounds`:
+    what happens `between` them, called with their number, is part of the result.
     """
-    done = 0
+    done = turn = 0
     while done < total and not watch.should_stop(share):
-        n = min(LARGEST_ROUND, total - done)
+        n = min(length, total - done)
         workers.map(partial(advance, n=n), items)
         done += n
-        between(done // LARGEST_ROUND)
+        turn += 1
+        between(turn)
         progress(done)
     return done
+
+
+def _round_length(n_rows: int) -> int:
+    """Return draws a round: fewer for large tables, so that a time limit can be kept."""
+    return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_A_ROUND // n_rows))
 
 
 def _report(progress: Progress, phase: str, before: int, total: int, n: int) -> None:
