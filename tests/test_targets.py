@@ -117,6 +117,12 @@ def test_a_product_with_something_else_and_one_below_the_line():
     assert linear_error(evaluate_trees([product], X)[0], X[0] ** -2) < 1e-9
 
 
+def test_a_term_without_weight_is_no_factor():
+    trees = [tree("log", 0), tree("sin", 1)]
+    product, _ = carry_back(BY_NAME["log"], trees, 0.0, np.array([2.0, 0.0]), ALL)
+    np.testing.assert_array_equal(product, tree("*", 0, 0))
+
+
 @pytest.mark.parametrize("coefficients", [[], [0.0, 0.0], [np.nan, 1.0], [1.0, np.inf]])
 def test_nothing_is_carried_back_from_nothing(coefficients):
     coefficients = np.array(coefficients)

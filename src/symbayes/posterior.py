@@ -30,8 +30,8 @@ _ROUNDING = 1.0e-12
 _PROBE_ROWS = 500
 # Formulas, from the most probable on, whose constants are polished, and simple ones offered. Long
 # formulas take their time, with the square of the number of constants: after so much work (nodes
-# times rows times squared constants, some seconds) no further one is begun.
-_POLISHED, _ROUNDED, _MOST_POLISHING = 20, 5, 50_000_000
+# times rows times squared transforms, two seconds) no further one is begun.
+_POLISHED, _ROUNDED, _MOST_POLISHING = 20, 5, 6_000_000
 # Rows times models to fit after a run, and the fewest and most models whatever the number of rows.
 _MOST_WORK, _FEWEST_FITS, _MOST_FITS = 100_000_000, 200, 1500
 # Formulas that are listed; what is left is spread thinly over many.

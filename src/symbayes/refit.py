@@ -10,6 +10,9 @@ from scipy.optimize import least_squares
 # Times the constants are fitted, each time from where the last fit ended, if that gained so much.
 _TIMES, _WORTH_ANOTHER = 3, 0.999
 _MOST_EVALUATIONS = 40
+# Where residuals are rounding errors, every digit counts. Noise, more than this part of the spread
+# of y, makes all but the first ones meaningless.
+_NOISE, _TOLERANCE, _NOISY_TOLERANCE = 1.0e-4, 1.0e-15, 1.0e-9
 # Increment of a constant for a derivative, relative to its size; it grows until residuals, in units
 # of the spread of y, change by at least so much.
 _INCREMENT, _INCREASE, _MOST_INCREASES, _LEAST_CHANGE = 1.0e-6, 100.0, 12, 1.0e-9
@@ -20,8 +23,8 @@ Residual = Callable[[np.ndarray], np.ndarray]
 def refit(residual: Residual, values: np.ndarray, unit: float = 1.0) -> np.ndarray:
     """Return constants with a smaller sum of squares, or the same ones.
 
-    `residual` may return nan where there is none, but not at the start. `unit` is the size of a
-    constant that is 0.
+    `residual`, in units of the spread of y, may return nan where there is none, but not at the
+    start. `unit` is the size of a constant that is 0.
     """
     if not len(values):
         return values
@@ -31,6 +34,7 @@ def refit(residual: Residual, values: np.ndarray, unit: float = 1.0) -> np.ndarr
         if not 0.0 < size < np.inf:
             return values
         scale = _scales(residual, values, before, unit)
+        tolerance = _NOISY_TOLERANCE if size > _NOISE else _TOLERANCE
 
         def scaled(z, start=values, size=size, scale=scale):
             # In units of the present residual: the tolerances are absolute.
@@ -41,7 +45,7 @@ def refit(residual: Residual, values: np.ndarray, unit: float = 1.0) -> np.ndarr
         with np.errstate(all="ignore"):
             result = least_squares(
                 scaled, np.zeros(len(values)), x_scale="jac", max_nfev=_MOST_EVALUATIONS,
-                ftol=1e-15, xtol=1e-15, gtol=1e-15,
+                ftol=tolerance, xtol=tolerance, gtol=tolerance,
             )  # fmt: skip
         trial = values + scale * result.x
         with np.errstate(all="ignore"):

@@ -13,6 +13,7 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from .diagnostics import cut_short, effort, history
 from .kernels import units
@@ -178,14 +179,15 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         weights = operator_weights(self.operators)
         table = check_table(self, X, y, sample_weight)
         problem = self._make_problem(table, weights, terms, sampler.noise_prior)
-
         with Display(bool(self.progress)) as display:
             if not units.is_cached(sampler.name):
                 display.say("symbayes: compiling, once (about ten seconds)")
             units.load(sampler.name)
             watch = Watch(self.timeout)
-            trace = self._sample(problem, sampler, random_state, watch, display)
-        self._finish(problem, sampler, trace, table, watch)
+            # Chains share the cores; threads of the linear algebra would only get in their way.
+            with threadpool_limits(1, user_api="blas"):
+                trace = self._sample(problem, sampler, random_state, watch, display)
+                self._finish(problem, sampler, trace, table, watch)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -371,11 +373,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         table: Table,
         watch: Watch,
     ) -> None:
-        plug_in = sampler.plug_in
         self._used = table.used
         data = (table.y, table.weights)
         try:
-            self._posterior = Posterior(problem, trace, *data, plug_in, watch.over)
+            self._posterior = Posterior(problem, trace, *data, sampler.plug_in, watch.over)
         except NoFiniteModel:
             raise ValueError(
                 "the coefficients of all formulas found are too large or too small for a number; "
@@ -391,10 +392,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             (find.seconds, str(self._posterior.formula_of(find.trees, names, table.used)))
             for find in trace.search
         ]
-        if plug_in:
+        if sampler.plug_in:
             self.history_ = history(trace, problem)
         elif hasattr(self, "history_"):
             del self.history_  # of an earlier fit
-        message = cut_short(trace)
-        if message is not None:
+        if (message := cut_short(trace)) is not None:
             warnings.warn(message, SamplingWarning, stacklevel=3)

@@ -5,6 +5,9 @@ compiled on its own, and all samplers share the first three.
 """
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +38,8 @@ _UNITS = {
 }
 _lock = threading.RLock()
 _ready: set[str] = set()
+# A second process that takes longer to compile a loop has gone wrong.
+_MOST_SECONDS = 120
 
 
 def signatures() -> dict[str, Any]:
@@ -120,12 +125,57 @@ def load(sampler: str) -> Callable[..., int]:
     loop = _LOOPS[sampler]
     if not is_compiled(sampler):
         with _lock:
-            _compile({**_UNITS, sampler: loop})
+            helper = None if is_cached(sampler) else _compile_elsewhere(sampler)
+            _compile(_UNITS)
+            if helper is not None:
+                _wait_for(helper)
+            _compile({sampler: loop})
 
     def call(*arguments):
         return loop(*_UNITS.values(), *arguments)
 
     return call
+
+
+def compile_loop(sampler: str) -> None:
+    """Compile the loop of a sampler alone, into the cache on disk."""
+    _compile({sampler: _LOOPS[sampler]})
+
+
+def _compile_elsewhere(sampler: str) -> "subprocess.Popen[bytes] | None":
+    """Let a second process compile the loop while this one compiles the units.
+
+    Numba holds a lock, so that threads cannot do this. What it compiles is found in the cache
+    afterwards; whatever goes wrong there, this process compiles the loop itself.
+    """
+    if _cores() < 2 or not sys.executable:
+        return None
+    program = f"from symbayes.kernels.units import compile_loop; compile_loop({sampler!r})"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-c", program],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError:
+        return None
+
+
+def _wait_for(helper: "subprocess.Popen[bytes]") -> None:
+    try:
+        helper.wait(_MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        helper.kill()
+        helper.wait()
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def load_evaluate() -> Callable[..., None]:

@@ -7,7 +7,8 @@ For the search phase only, since it looks at the data.
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, islice, permutations, product
 
 import numpy as np
 
@@ -20,28 +21,30 @@ from .building import join, leaf
 _MOST_EXPRESSIONS = 25_000
 # A column whose spread is a smaller part of its size is a constant.
 _CONSTANT = 1.0e-8
+# Powers in products of two or three columns, and of four.
+_POWERS, _FEWER_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), (1.0, -1.0, 2.0, -2.0)
 
 
 class Library:
-    """Columns, functions of one column, products and ratios of two, with their values."""
+    """Functions of one column, products of powers, functions of two columns, with their values."""
 
     def __init__(self, problem: Problem):
         data = problem.data
         self._used = data.root_weight > 0
         self._root = data.root_weight[self._used]
-        trees = _enumerate(problem)
-        columns = data.x.reshape(-1, len(data.y))[:, self._used]
+        columns = np.flatnonzero(problem.feature_weights > 0).tolist()
+        trees = list(islice(expressions(columns, problem.operator_weights), _MOST_EXPRESSIONS))
+        table = data.x.reshape(-1, len(data.y))[:, self._used]
         with np.errstate(all="ignore"):
-            values = evaluate_trees(trees, columns)
-            largest = np.abs(values).max(axis=1)
-            scaled = values / largest[:, None]
-            centred = scaled - np.average(scaled, axis=1, weights=self._root**2)[:, None]
-            centred *= self._root
-            length = np.sqrt(np.sum(centred**2, axis=1))
+            values = evaluate_trees(trees, table)
+            values /= np.abs(values).max(axis=1)[:, None]
+            values -= np.average(values, axis=1, weights=self._root**2)[:, None]
+            values *= self._root
+            length = np.sqrt(np.einsum("ij,ij->i", values, values))
             good = np.isfinite(length) & (length > _CONSTANT * np.sqrt(len(self._root)))
         self._trees = [tree for tree, kept in zip(trees, good, strict=True) if kept]
         # Single precision is enough to rank them, and twice as fast.
-        self._shapes = (centred[good] / length[good, None]).astype(np.float32)
+        self._shapes = (values[good] / length[good, None]).astype(np.float32)
 
     def best_for(self, residual: np.ndarray) -> np.ndarray | None:
         """Return the tree that explains most of a residual, given on all rows of the problem."""
@@ -51,16 +54,85 @@ class Library:
         return self._trees[int(np.argmax(gain))].copy()
 
 
-def _enumerate(problem: Problem) -> list[np.ndarray]:
-    """Return small trees, the smallest first."""
-    names = problem.operator_weights
-    unary = [name for name in names if OPERATORS[name].arity == 1 and name not in ("lt", "neg")]
-    leaves = [leaf(int(i)) for i in np.flatnonzero(problem.feature_weights > 0)]
-    trees = [*leaves, *(join(name, leaf) for name in unary for leaf in leaves)]
-    for name in ("*", "/"):
-        if name in names:
-            for p, q in combinations(leaves, 2):
-                trees.append(join(name, p, q))
-                if name == "/":
-                    trees.append(join(name, q, p))
-    return trees[:_MOST_EXPRESSIONS]
+def expressions(columns: Sequence[int], operators: Mapping[str, float]) -> Iterator[np.ndarray]:
+    """Yield small trees, the simplest kinds first."""
+    unary = [name for name in operators if OPERATORS[name].arity == 1 and name not in ("lt", "neg")]
+    leaves = [leaf(i) for i in columns]
+    yield from leaves
+    for name in unary:
+        yield from (join(name, x) for x in leaves)
+    yield from _products(leaves, 2, (1.0,), operators)
+    yield from _products(leaves, 2, _POWERS, operators)
+    yield from _products(leaves, 3, _POWERS, operators)
+    pairs = list(combinations(leaves, 2))
+    sums = [join(name, *pair) for name in "+-" if name in operators for pair in pairs]
+    for above, below in product(leaves, sums):
+        yield from _joined(("*", "/"), above, below, operators)
+        yield from _joined(("/",), below, above, operators)
+    inner = [*sums, *_products(leaves, 2, (1.0, -1.0), operators)]
+    for name in unary:
+        yield from (join(name, x) for x in inner)
+    for name, x, y in product(unary, leaves, leaves):
+        yield from _joined(("*", "/"), x, join(name, y), operators)
+    yield from _products(leaves, 4, _FEWER_POWERS, operators)
+    for above, below in permutations(sums, 2):
+        yield from _joined(("/",), above, below, operators)
+    for name, x, y in product(unary, leaves, inner):
+        yield from _joined(("*", "/"), x, join(name, y), operators)
+
+
+def _joined(
+    names: Sequence[str], x: np.ndarray, y: np.ndarray, operators: Mapping[str, float]
+) -> Iterator[np.ndarray]:
+    return (join(name, x, y) for name in names if name in operators)
+
+
+def _products(
+    leaves: Sequence[np.ndarray],
+    size: int,
+    powers: Sequence[float],
+    operators: Mapping[str, float],
+) -> Iterator[np.ndarray]:
+    """Yield products of powers of so many columns."""
+    for chosen in combinations(leaves, size):
+        for exponents in product(powers, repeat=size):
+            tree = _product(chosen, exponents, operators)
+            if tree is not None:
+                yield tree
+
+
+def _product(
+    leaves: Sequence[np.ndarray], exponents: Sequence[float], operators: Mapping[str, float]
+) -> np.ndarray | None:
+    """Return a product of powers, None where operators for it are missing."""
+    above: list[np.ndarray] = []
+    below: list[np.ndarray] = []
+    for x, exponent in zip(leaves, exponents, strict=True):
+        power = _power(x, abs(exponent), operators)
+        if power is None:
+            return None
+        (above if exponent > 0 else below).append(power)
+    if max(len(above), len(below)) > 1 and "*" not in operators:
+        return None
+    if not below:
+        return _times(above)
+    if not above:
+        return join("inv", _times(below)) if "inv" in operators else None
+    return join("/", _times(above), _times(below)) if "/" in operators else None
+
+
+def _times(factors: Sequence[np.ndarray]) -> np.ndarray:
+    result = factors[0]
+    for factor in factors[1:]:
+        result = join("*", result, factor)
+    return result
+
+
+def _power(x: np.ndarray, exponent: float, operators: Mapping[str, float]) -> np.ndarray | None:
+    if exponent == 1.0:
+        return x
+    if exponent == 2.0:
+        if "square" in operators:
+            return join("square", x)
+        return join("*", x, x) if "*" in operators else None
+    return join("sqrt", x) if "sqrt" in operators else None

@@ -235,6 +235,7 @@ class Search:
         trees = seeker.other.trees()
         intercept, coefficients = _coefficients(seeker.other)
         limit = self.problem.max_nodes
+        best = -np.inf
         for tree in carry_back(
             seeker.target, trees, intercept, coefficients, self.problem.operator_weights
         ):
@@ -245,9 +246,12 @@ class Search:
             guest.put([tree])
             # Only constants move at first, if there are any: optimise them where they are.
             guest.run(200, 1, 1)
+            best = max(best, guest.score)
             if guest.score > seeker.replicas.score:
                 seeker.replicas.put(guest.trees())
                 seeker.replicas.fit()
+        # It started anew, on another target, and counts as much as one that did on y.
+        self._ends.append(best)
         seeker.other = None
 
     def _shorten(self, workers: Workers, watch: Watch, share: float) -> None:

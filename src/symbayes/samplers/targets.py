@@ -160,6 +160,8 @@ def _product(
     above: list[np.ndarray] = []
     below: list[np.ndarray] = []
     for tree, coefficient in zip(trees, coefficients, strict=True):
+        if coefficient == 0.0:
+            continue
         power = _simple(float(coefficient), _SIMPLE_POWER)
         if tree[0]["op"] == opcodes.LOG and power == round(2.0 * power) / 2.0 and abs(power) <= 6:
             side = above if power > 0 else below

@@ -1,0 +1,58 @@
+"""Compiling: once, with the help of a second process, whatever goes wrong there."""
+
+import subprocess
+import sys
+
+import pytest
+
+from symbayes.kernels import units
+
+# Loads a sampler with an empty cache; says how it was helped and that it works.
+PROGRAM = """
+import sys
+from symbayes.kernels import units
+units._cores = lambda: {cores}
+sys.executable = {executable!r}
+helpers = []
+begin = units._compile_elsewhere
+units._compile_elsewhere = lambda name: helpers.append(begin(name)) or helpers[-1]
+units.load("paper")
+print(units.is_compiled("paper"), [h and h.returncode for h in helpers])
+units._ready.clear()
+print(units.is_cached("paper"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cores", "executable", "helped"),
+    [
+        (2, sys.executable, "[0]"),
+        (1, sys.executable, "[None]"),
+        (2, "", "[None]"),
+        (2, "/no/such/python", "[None]"),
+        (2, "/bin/false", "[1]"),
+    ],
+)
+def test_a_second_process_helps_but_is_not_needed(tmp_path, cores, executable, helped, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(cores=cores, executable=executable)],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.stdout.split("\n")[:2] == [f"True {helped}", "True"], done.stderr
+
+
+def test_a_second_process_that_hangs_is_ended(monkeypatch):
+    monkeypatch.setattr(units, "_MOST_SECONDS", 0.05)
+    helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    units._wait_for(helper)
+    assert helper.returncode not in (None, 0)
+
+
+def test_what_is_cached_needs_no_help(monkeypatch):
+    monkeypatch.setattr(units, "_ready", set(units._ready) - {"tempered"})
+    monkeypatch.setattr(units, "is_cached", lambda sampler: True)
+    monkeypatch.setattr(units, "_compile", lambda named: None)
+    monkeypatch.setattr(units, "_compile_elsewhere", lambda sampler: pytest.fail("not needed"))
+    units.load("tempered")
