@@ -109,3 +109,23 @@ def test_a_target_fitted_exactly_is_left_for_y_at_once(monkeypatch):
     looking._carry_back(seeker)
     assert seeker.other is None
     assert seeker.at_work is seeker.replicas
+
+
+def test_the_search_looks_with_a_generous_prior_within_the_limits():
+    X = positive()
+    tight = problem(
+        Table(np.asfortranarray(X), hypotenuse(X), np.ones(60), np.arange(2)), OPERATORS,
+        TermsPrior(2, 0.01), TreePrior(alpha=0.1, beta=1.5, max_nodes=9), NoisePrior(),
+    )  # fmt: skip
+    looser = seek(tight).problem
+    assert looser.tree_prior == TreePrior(alpha=0.6, beta=1.5, max_nodes=9)
+    assert looser.terms == TermsPrior(2, 0.1)
+    fixed = seek(make(X, hypotenuse(X), 2)).problem
+    assert fixed.terms == 2
+    # What is more generous already stays.
+    generous = problem(
+        Table(np.asfortranarray(X), hypotenuse(X), np.ones(60), np.arange(2)), OPERATORS,
+        TermsPrior(2, 0.5), TreePrior(alpha=0.9), NoisePrior(),
+    )  # fmt: skip
+    assert seek(generous).problem.tree_prior.alpha == 0.9
+    assert seek(generous).problem.terms == TermsPrior(2, 0.5)

@@ -172,7 +172,7 @@ def test_a_run_has_its_draws_and_its_record():
 
 
 def test_chains_are_independent_and_seeded():
-    first, second = sample(), sample()
+    first, second = (sample(draws=200) for _ in range(2))
     for one, two in zip(first.chains, second.chains, strict=True):
         np.testing.assert_array_equal(one.numbers, two.numbers)
     assert not np.array_equal(first.chains[0].numbers, first.chains[1].numbers)

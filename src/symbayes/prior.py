@@ -58,7 +58,7 @@ class TreePrior:
     0.125
     """
 
-    alpha: float = 0.6
+    alpha: float = 0.4
     beta: float = 0.8
     max_nodes: int = 30
     slope_shape: float = 2.0
@@ -134,7 +134,7 @@ class TermsPrior:
     """
 
     most: int = 6
-    decay: float = 0.1
+    decay: float = 0.05
 
     def __post_init__(self):
         require_count("n_terms", "most", self.most)

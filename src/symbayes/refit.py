@@ -12,7 +12,7 @@ _TIMES, _WORTH_ANOTHER = 3, 0.999
 _MOST_EVALUATIONS = 40
 # Where residuals are rounding errors, every digit counts. Noise, more than this part of the spread
 # of y, makes all but the first ones meaningless.
-_NOISE, _TOLERANCE, _NOISY_TOLERANCE = 1.0e-4, 1.0e-15, 1.0e-9
+_NOISE, _TOLERANCE, _NOISY_TOLERANCE = 1.0e-4, 1.0e-15, 1.0e-12
 # Increment of a constant for a derivative, relative to its size; it grows until residuals, in units
 # of the spread of y, change by at least so much.
 _INCREMENT, _INCREASE, _MOST_INCREASES, _LEAST_CHANGE = 1.0e-6, 100.0, 12, 1.0e-9

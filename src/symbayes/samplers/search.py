@@ -29,6 +29,8 @@ from .targets import Target, carry_back, usable
 
 # Rows a search looks at: enough to tell formulas apart, few enough to be fast.
 _SEARCH_ROWS = 200
+# Priors of size at least so generous: what is found is judged by the user's own afterwards.
+_LEAST_ALPHA, _LEAST_DECAY = 0.6, 0.1
 #: Share of proposals whose constants are optimised.
 OPTIMISED = 0.1
 # A residual below this part of y's variance, or as small as the prior of the noise allows, is
@@ -90,6 +92,7 @@ class Search:
         seeds: list[np.random.SeedSequence],
         steps: int,
     ):
+        problem = _loosened(problem)
         rows = _some_rows(problem, _SEARCH_ROWS)
         self.problem = problem.on_rows(rows)
         self._steps = steps
@@ -330,6 +333,16 @@ def _best_draw(steps: int, seeker: Seeker) -> tuple[float, list[np.ndarray]]:
         if score > best[0]:
             best = (score, trees)
     return best
+
+
+def _loosened(problem: Problem) -> Problem:
+    """Return the problem with a prior under which larger formulas are tried more often."""
+    tree, terms = problem.tree_prior, problem.terms
+    if not isinstance(terms, int):
+        terms = replace(terms, decay=max(terms.decay, _LEAST_DECAY))
+    return replace(
+        problem, tree_prior=replace(tree, alpha=max(tree.alpha, _LEAST_ALPHA)), terms=terms
+    )
 
 
 def _some_rows(problem: Problem, most: int) -> np.ndarray:
