@@ -79,7 +79,8 @@ def test_whole_weights_are_repeated_rows(sampler):
     for one, two in zip(
         weighted.predict(X, return_std=True), repeated.predict(X, return_std=True), strict=True
     ):
-        np.testing.assert_allclose(one, two, rtol=1e-6)
+        # Rounding may decide which of two extreme draws is left out.
+        np.testing.assert_allclose(one, two, rtol=1e-4)
     numbers = ["probability", "rmse", "r2"]
     np.testing.assert_allclose(weighted.formulas_[numbers], repeated.formulas_[numbers], rtol=1e-6)
 
