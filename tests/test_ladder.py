@@ -5,6 +5,7 @@ import pytest
 
 from symbayes.prior import TermsPrior, TreePrior
 from symbayes.samplers.ladder import LARGEST_ROUND, Replicas
+from symbayes.validation import Table
 
 from . import naive
 from .kernels.calling import generator_state
@@ -183,3 +184,27 @@ def test_spread_gives_a_state_to_the_temperatures_where_it_is_better():
     assert after[-1] == before[-1]
     ladder.spread(good, np.inf)
     assert [as_lists(ladder.trees(r)) for r in ladder.ladder.replica] == after
+
+
+def test_coefficients_are_those_of_least_squares():
+    ladder = ladder_of(n_rows=60)
+    rows = table(60)
+    state = [tree("*", 0, 1), tree("sin", 0), tree("+", 0, 0)]
+    ladder.put(state)
+    intercept, coefficients = ladder.coefficients()
+    x0, x1 = rows.X.T
+    design = np.column_stack([np.ones(60), x0 * x1, np.sin(x0), 2 * x0])
+    expected = np.linalg.lstsq(design, rows.y, rcond=None)[0]
+    np.testing.assert_allclose([intercept, *coefficients], expected, rtol=1e-9)
+
+
+def test_coefficients_of_idle_terms_are_zero():
+    rows = table(60)
+    exact = Table(rows.X, 5.0 * rows.X[:, 0] * rows.X[:, 1], rows.weights, rows.used)
+    target = problem(exact, OPERATORS, TermsPrior(3, 0.5), TreePrior(max_nodes=9))
+    ladder = Replicas(target, np.random.SeedSequence(0), np.ones(1))
+    ladder.put([tree("sin", 0), tree("*", 0, 1)])
+    intercept, coefficients = ladder.coefficients()
+    assert intercept == 0.0
+    assert coefficients[0] == 0.0
+    assert coefficients[1] == pytest.approx(5.0)

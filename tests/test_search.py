@@ -6,8 +6,9 @@ import pytest
 from symbayes import BayesianSymbolicRegressor, TemperedSampler
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.samplers import search
+from symbayes.samplers.exactness import is_exact
 from symbayes.samplers.running import Watch, Workers
-from symbayes.samplers.search import Search, is_exact
+from symbayes.samplers.search import Search
 from symbayes.validation import Table
 
 from .problems import problem, tree
@@ -129,3 +130,39 @@ def test_the_search_looks_with_a_generous_prior_within_the_limits():
     )  # fmt: skip
     assert seek(generous).problem.tree_prior.alpha == 0.9
     assert seek(generous).problem.terms == TermsPrior(2, 0.5)
+
+
+def test_a_power_law_is_found_before_anything_else():
+    X = positive(columns=5)
+    y = np.sqrt(1.0 + 2.0 * X[:, 0] ** 2 * X[:, 1] / (X[:, 2] * X[:, 3] ** 4))
+    found = run(seek(make(X, y)), 64)
+    assert found.exact
+    # Not where one term is not allowed, nor from columns that may not be used.
+    assert not run(seek(make(X, y, 2)), 64).exact
+    rows = Table(np.asfortranarray(X), y, np.ones(60), np.arange(5))
+    without = problem(
+        rows, OPERATORS, TermsPrior(3, 0.5), TreePrior(), NoisePrior(),
+        feature_weights=[1.0, 1.0, 1.0, 0.0, 1.0],
+    )  # fmt: skip
+    for tree_ in run(seek(without), 64).trees:
+        assert 3 not in tree_["feature"][tree_["op"] == 0]
+
+
+def test_targets_of_y_and_of_y_without_its_factor_take_turns():
+    X = positive(300, 4)
+    y = X[:, 0] ** 2 / X[:, 1] * np.sqrt(X[:, 2] ** 2 + X[:, 3])
+    looking = seek(make(X, y))
+    assert looking._divided
+    names = [(t.name, t.divisor is not None) for t in map(looking._target, range(4))]
+    assert names == [("square", False), ("itself", True), ("inverse", False), ("square", True)]
+    assert not seek(make(X, X[:, 0] ** 2 + 3.0 * np.cos(4.0 * X[:, 1])))._divided
+
+
+def test_a_long_product_with_a_sum_inside():
+    X = positive(300, 6)
+    y = X[:, 2] ** 2 * X[:, 3] / X[:, 4] ** 2 * (X[:, 0] / X[:, 1] + np.cos(X[:, 5]) ** 2)
+    model = BayesianSymbolicRegressor(
+        list(OPERATORS), tune=4_000, draws=20, random_state=0
+    ).fit(X, y)  # fmt: skip
+    assert model.formulas_["r2"][0] > 1 - 1e-12
+    assert model.best_formula_.n_nodes <= 35

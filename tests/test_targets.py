@@ -5,7 +5,7 @@ import pytest
 
 from symbayes.evaluation import evaluate_trees
 from symbayes.operators import OPERATORS
-from symbayes.samplers.targets import TARGETS, carry_back, usable
+from symbayes.samplers.targets import TARGETS, carry_back, divided, usable
 
 from .problems import tree
 
@@ -155,3 +155,26 @@ def test_targets_have_to_be_possible():
     assert names(np.ones(50)) == set()
     # One row far out: nothing else would be seen in its reciprocal.
     assert "inverse" not in names(np.append(y, 1e-9))
+
+
+def test_targets_without_a_common_factor():
+    divisor = tree("/", "square", 0, 1)
+    (values,) = evaluate_trees([divisor], X)
+    y = 3.0 * values * np.sqrt(X[0] + 2.0 * X[1])
+    made = divided(y, divisor, values, ALL)
+    assert [target.name for target in made][:2] == ["itself", "square"]
+    square = made[1]
+    np.testing.assert_allclose(square.forward(y), 9.0 * (X[0] + 2.0 * X[1]))
+    (back,) = carry_back(square, [tree(0), tree(1)], 0.0, np.array([9.0, 18.0]), ALL)
+    assert linear_error(evaluate_trees([back], X)[0], y) < 1e-9
+    itself = made[0]
+    (back,) = carry_back(itself, [tree(0), tree(1)], 2.0, np.array([1.0, 0.5]), ALL)
+    expected = values * (2.0 + X[0] + 0.5 * X[1])
+    assert linear_error(evaluate_trees([back], X)[0], expected) < 1e-9
+
+
+def test_no_division_without_what_it_takes():
+    y = X[0] + X[1]
+    assert divided(y, tree(0), X[0], without("*")) == []
+    for values in (np.zeros(60), np.where(X[0] > 1, X[0], np.nan)):
+        assert divided(y, tree(0), values, ALL) == []

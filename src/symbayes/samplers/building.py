@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from ..kernels import opcodes
@@ -28,3 +30,49 @@ def join(name: str, *operands: np.ndarray) -> np.ndarray:
     node = np.zeros(1, NODE)
     node["op"] = OPERATORS[name].opcode
     return np.concatenate([node, *operands])
+
+
+def product_of_powers(
+    columns: Sequence[int], exponents: Sequence[float], operators: Mapping[str, float]
+) -> np.ndarray | None:
+    """Return a product of columns, each to a whole or half power; None where operators miss."""
+    above: list[np.ndarray] = []
+    below: list[np.ndarray] = []
+    for column, exponent in zip(columns, exponents, strict=True):
+        power = _power(leaf(column), abs(exponent), operators)
+        if power is None:
+            return None
+        (above if exponent > 0 else below).append(power)
+    if max(len(above), len(below)) > 1 and "*" not in operators:
+        return None
+    if not below:
+        return _times(above)
+    if not above:
+        if "inv" in operators:
+            return join("inv", _times(below))
+        if "lt" not in operators:
+            return None
+        above.append(transform(leaf(columns[0]), 0.0, 1.0))  # a one to divide
+    return join("/", _times(above), _times(below)) if "/" in operators else None
+
+
+def _power(x: np.ndarray, exponent: float, operators: Mapping[str, float]) -> np.ndarray | None:
+    """Return x to a whole or half power, shortest where there are operators for it."""
+    if exponent == 1.0:
+        return x
+    if exponent == 0.5:
+        return join("sqrt", x) if "sqrt" in operators else None
+    if exponent == 3.0 and "cube" in operators:
+        return join("cube", x)
+    if exponent % 2.0 == 0.0 and "square" in operators:
+        half = _power(x, exponent / 2.0, operators)
+        return None if half is None else join("square", half)
+    rest = _power(x, exponent - 1.0, operators)
+    return None if rest is None or "*" not in operators else join("*", x, rest)
+
+
+def _times(factors: Sequence[np.ndarray]) -> np.ndarray:
+    result = factors[0]
+    for factor in factors[1:]:
+        result = join("*", result, factor)
+    return result

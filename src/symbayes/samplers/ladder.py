@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..evaluation import evaluate_trees
 from ..kernels import units
 from ..kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS, Chain
 from ..kernels.ladder import Ladder
@@ -18,6 +19,8 @@ MOVE_SHAPE = (0.5, 1.0)
 LARGEST_ROUND = 64
 # Extra columns of the output: the variances of the constants.
 _OUTPUT_NUMBERS = NUMBERS + 2
+# A term that moves the response by a smaller part of its spread does nothing.
+_NEGLIGIBLE = 1.0e-9
 # A pair that never rejects still gets some room, so that temperatures stay apart.
 _LEAST_REJECTION = 0.01
 
@@ -110,6 +113,31 @@ class Replicas:
         slots = self.chains.slots[r, : len(trees)]
         columns = self.chains.columns[r].reshape(-1, n)[slots]
         return data.y - np.linalg.lstsq(columns.T, data.y, rcond=None)[0] @ columns
+
+    def coefficients(self) -> tuple[float, np.ndarray]:
+        """Return intercept and coefficients of the coldest state, in units of its response.
+
+        What is no more than a rounding error of the response is 0.
+        """
+        data, trees = self.problem.data, self.trees()
+        used = data.root_weight > 0
+        root = data.root_weight[used]
+        values = evaluate_trees(trees, data.x.reshape(-1, len(data.y)))[:, used]
+        design = np.column_stack([np.ones(used.sum()), *values]) * root[:, None]
+        # In units of the largest value, so that squares neither overflow nor vanish.
+        unit = np.abs(design).max(axis=0)
+        y = self.problem.response()[used] * root
+        with np.errstate(all="ignore"):
+            design = design / unit
+            if not np.isfinite(design).all():
+                return 0.0, np.zeros(len(trees))
+            try:
+                solution = np.linalg.lstsq(design, y, rcond=None)[0] / unit
+            except np.linalg.LinAlgError:  # numbers too extreme for it
+                return 0.0, np.zeros(len(trees))
+        share = np.abs(solution) * np.array([1.0, *values.std(axis=1)])
+        solution[~(share > _NEGLIGIBLE * self.problem.y_scale)] = 0.0
+        return float(solution[0]), solution[1:]
 
     def put(self, trees: list[np.ndarray], replica: int | None = None) -> None:
         """Give a replica other terms; they are fitted when it runs."""

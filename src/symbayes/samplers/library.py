@@ -15,7 +15,7 @@ import numpy as np
 from ..evaluation import evaluate_trees
 from ..operators import OPERATORS
 from ..problem import Problem
-from .building import join, leaf
+from .building import join, leaf, product_of_powers
 
 # Expressions in the library at most: pairs of some 200 columns.
 _MOST_EXPRESSIONS = 25_000
@@ -61,20 +61,20 @@ def expressions(columns: Sequence[int], operators: Mapping[str, float]) -> Itera
     yield from leaves
     for name in unary:
         yield from (join(name, x) for x in leaves)
-    yield from _products(leaves, 2, (1.0,), operators)
-    yield from _products(leaves, 2, _POWERS, operators)
-    yield from _products(leaves, 3, _POWERS, operators)
+    yield from _products(columns, 2, (1.0,), operators)
+    yield from _products(columns, 2, _POWERS, operators)
+    yield from _products(columns, 3, _POWERS, operators)
     pairs = list(combinations(leaves, 2))
     sums = [join(name, *pair) for name in "+-" if name in operators for pair in pairs]
     for above, below in product(leaves, sums):
         yield from _joined(("*", "/"), above, below, operators)
         yield from _joined(("/",), below, above, operators)
-    inner = [*sums, *_products(leaves, 2, (1.0, -1.0), operators)]
+    inner = [*sums, *_products(columns, 2, (1.0, -1.0), operators)]
     for name in unary:
         yield from (join(name, x) for x in inner)
     for name, x, y in product(unary, leaves, leaves):
         yield from _joined(("*", "/"), x, join(name, y), operators)
-    yield from _products(leaves, 4, _FEWER_POWERS, operators)
+    yield from _products(columns, 4, _FEWER_POWERS, operators)
     for above, below in permutations(sums, 2):
         yield from _joined(("/",), above, below, operators)
     for name, x, y in product(unary, leaves, inner):
@@ -88,51 +88,14 @@ def _joined(
 
 
 def _products(
-    leaves: Sequence[np.ndarray],
+    columns: Sequence[int],
     size: int,
     powers: Sequence[float],
     operators: Mapping[str, float],
 ) -> Iterator[np.ndarray]:
     """Yield products of powers of so many columns."""
-    for chosen in combinations(leaves, size):
+    for chosen in combinations(columns, size):
         for exponents in product(powers, repeat=size):
-            tree = _product(chosen, exponents, operators)
+            tree = product_of_powers(chosen, exponents, operators)
             if tree is not None:
                 yield tree
-
-
-def _product(
-    leaves: Sequence[np.ndarray], exponents: Sequence[float], operators: Mapping[str, float]
-) -> np.ndarray | None:
-    """Return a product of powers, None where operators for it are missing."""
-    above: list[np.ndarray] = []
-    below: list[np.ndarray] = []
-    for x, exponent in zip(leaves, exponents, strict=True):
-        power = _power(x, abs(exponent), operators)
-        if power is None:
-            return None
-        (above if exponent > 0 else below).append(power)
-    if max(len(above), len(below)) > 1 and "*" not in operators:
-        return None
-    if not below:
-        return _times(above)
-    if not above:
-        return join("inv", _times(below)) if "inv" in operators else None
-    return join("/", _times(above), _times(below)) if "/" in operators else None
-
-
-def _times(factors: Sequence[np.ndarray]) -> np.ndarray:
-    result = factors[0]
-    for factor in factors[1:]:
-        result = join("*", result, factor)
-    return result
-
-
-def _power(x: np.ndarray, exponent: float, operators: Mapping[str, float]) -> np.ndarray | None:
-    if exponent == 1.0:
-        return x
-    if exponent == 2.0:
-        if "square" in operators:
-            return join("square", x)
-        return join("*", x, x) if "*" in operators else None
-    return join("sqrt", x) if "sqrt" in operators else None

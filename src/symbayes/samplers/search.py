@@ -18,14 +18,17 @@ from functools import cached_property, partial
 import numpy as np
 
 from ..evaluation import evaluate_trees
-from ..kernels import opcodes
 from ..problem import Problem, log_prior
 from ..trace import ChainTrace, Find, split_terms
+from .building import product_of_powers
+from .exactness import exact_rss, is_exact
+from .factors import common_factor
 from .ladder import LARGEST_ROUND, NoStart, Replicas
 from .library import Library
 from .noise_floor import is_noise
+from .power_law import power_law_trees
 from .running import Progress, Watch, Workers
-from .targets import Target, carry_back, usable
+from .targets import Target, carry_back, divided, usable
 
 # Rows a search looks at: enough to tell formulas apart, few enough to be fast.
 _SEARCH_ROWS = 200
@@ -33,11 +36,6 @@ _SEARCH_ROWS = 200
 _LEAST_ALPHA, _LEAST_DECAY = 0.6, 0.1
 #: Share of proposals whose constants are optimised.
 OPTIMISED = 0.1
-# A residual below this part of y's variance, or as small as the prior of the noise allows, is
-# rounding error: the formula is exact.
-_EXACT, _EXACT_NOISE = 1.0e-18, 10.0
-# Constants a row at which an exact fit says something.
-_CONSTANTS_A_ROW = 0.5
 # A find is confirmed by a ladder that has started anew and ended within so many nats of it. So
 # many confirmations settle the matter, but not before so many draws.
 _SAME, _CONFIRMATIONS, _LEAST_DRAWS = 6.0, 4, 3840
@@ -102,12 +100,13 @@ class Search:
         self._rows = rows
         self._original = problem
         # What is found on another target comes back as one term.
-        one_term = not isinstance(problem.terms, int) or problem.terms == 1
-        self._targets = usable(self._y, problem.operator_weights) if one_term else []
+        self._one_term = not isinstance(problem.terms, int) or problem.terms == 1
+        self._targets = usable(self._y, problem.operator_weights) if self._one_term else []
+        self._divided = self._without_factor() if self._one_term else []
         self._counts: list[np.ndarray] = []
         self._seekers = [Seeker(seed, self._new(self.problem, seed)) for seed in seeds]
         # Half of the ladders try other targets, one after the other.
-        self._others = max(1, len(seeds) // 2) if self._targets else 0
+        self._others = max(1, len(seeds) // 2) if self._targets or self._divided else 0
         self._stages_for_targets = -(-len(self._targets) // max(1, self._others))
         self.best: tuple[float, list[np.ndarray]] = (-np.inf, [])
         self.history: list[Find] = []
@@ -128,7 +127,9 @@ class Search:
     ) -> Found:
         """Search for at most `budget` draws a ladder."""
         done, stage = 0, 0
-        exact = settled = False
+        settled = False
+        exact = self._try_power_laws()
+        self._note(watch.seconds)
         while done < budget and not (exact or settled or watch.should_stop(share)):
             length = min(_STAGE, budget - done)
             self._assign(stage)
@@ -201,14 +202,35 @@ class Search:
         for i, seeker in enumerate(self._seekers):
             seeker.other = seeker.target = None
             if i >= first:
-                turn = (stage - 1) * self._others + i - first
-                seeker.target = self._targets[turn % len(self._targets)]
+                seeker.target = self._target((stage - 1) * self._others + i - first)
                 z = seeker.target.forward(self._y)
                 seeker.other = self._new(self._original.on_rows(self._rows, z), seeker.seed)
             elif seeker.stages >= _STAGES_A_START:
                 # It has had its chance: what it found counts, and it looks elsewhere.
                 seeker.replicas = self._new(self.problem, seeker.seed)
                 seeker.stages = 0
+
+    def _target(self, turn: int) -> Target:
+        """Return the target of a turn: those of y, and those of y without its factor in between."""
+        if not (self._targets and self._divided):
+            every = self._targets or self._divided
+            return every[turn % len(every)]
+        every = self._divided if turn % 2 else self._targets
+        return every[turn // 2 % len(every)]
+
+    def _without_factor(self) -> list[Target]:
+        """Return the targets for y without a factor that it has, none if it has none."""
+        original, operators = self._original, self.problem.operator_weights
+        used = original.data.root_weight > 0
+        exponents = common_factor(self._columns(original), original.response()[used])
+        chosen = np.flatnonzero(exponents)
+        if len(chosen) == 0:
+            return []
+        tree = product_of_powers(chosen.tolist(), exponents[chosen].tolist(), operators)
+        if tree is None or 2 * len(tree) > self.problem.max_nodes:
+            return []
+        (values,) = evaluate_trees([tree], self._columns(self.problem))
+        return divided(self._y, tree, values, operators)
 
     def _collect(self) -> bool:
         """Take what the ladders have found; return whether it is exact."""
@@ -236,13 +258,22 @@ class Search:
         assert seeker.other is not None
         assert seeker.target is not None
         trees = seeker.other.trees()
-        intercept, coefficients = _coefficients(seeker.other)
-        limit = self.problem.max_nodes
+        intercept, coefficients = seeker.other.coefficients()
+        best = self._receive(
+            seeker,
+            carry_back(
+                seeker.target, trees, intercept, coefficients, self.problem.operator_weights
+            ),
+        )
+        # It started anew, on another target, and counts as much as one that did on y.
+        self._ends.append(best)
+        seeker.other = None
+
+    def _receive(self, seeker: Seeker, trees: list[np.ndarray]) -> float:
+        """Let a ladder take over the best of these trees, if it is better; return its score."""
         best = -np.inf
-        for tree in carry_back(
-            seeker.target, trees, intercept, coefficients, self.problem.operator_weights
-        ):
-            if len(tree) > limit:
+        for tree in trees:
+            if len(tree) > self.problem.max_nodes:
                 continue
             guest = Replicas(self.problem, seeker.seed.spawn(1)[0], np.ones(1))
             guest.optimise(1.0)
@@ -250,12 +281,27 @@ class Search:
             # Only constants move at first, if there are any: optimise them where they are.
             guest.run(200, 1, 1)
             best = max(best, guest.score)
-            if guest.score > seeker.replicas.score:
+            if not seeker.replicas.trees() or guest.score > seeker.replicas.score:
                 seeker.replicas.put(guest.trees())
                 seeker.replicas.fit()
-        # It started anew, on another target, and counts as much as one that did on y.
-        self._ends.append(best)
-        seeker.other = None
+        return best
+
+    def _try_power_laws(self) -> bool:
+        """Look whether y, or another target, is a power law; return whether one is exact."""
+        if not self._one_term:
+            return False
+        seeker = self._seekers[-1]
+        trees = power_law_trees(
+            self._columns(self.problem), self._y, self._targets, self.problem.operator_weights
+        )
+        self._receive(seeker, trees)
+        return bool(seeker.replicas.trees()) and is_exact(seeker.replicas)
+
+    def _columns(self, problem: Problem) -> np.ndarray:
+        """Return the columns that may be used, 0 the others, on the rows that count."""
+        data = problem.data
+        columns = data.x.reshape(-1, len(data.y))[:, data.root_weight > 0]
+        return columns * (problem.feature_weights > 0)[:, None]
 
     def _shorten(self, workers: Workers, watch: Watch, share: float) -> None:
         """Look for shorter ways to write an exact fit: one step is enough for many.
@@ -300,24 +346,6 @@ class Search:
         return is_noise(columns, best.residual()[used])
 
 
-def exact_rss(problem: Problem) -> float:
-    """Return the residual sum of squares below which a fit is exact."""
-    nu, lam = problem.data.noise_prior
-    return float(max(_EXACT * problem.data.n, _EXACT_NOISE * nu * lam))
-
-
-def is_exact(replicas: Replicas) -> bool:
-    """Return whether the coldest state fits to rounding error, and not by the number of constants.
-
-    With few rows enough constants fit anything.
-    """
-    if not replicas.rss <= exact_rss(replicas.problem):
-        return False
-    trees = replicas.trees()
-    constants = 1 + len(trees) + 2 * sum(int((tree["op"] == opcodes.LT).sum()) for tree in trees)
-    return constants <= _CONSTANTS_A_ROW * replicas.problem.data.n
-
-
 def _best_draw(steps: int, seeker: Seeker) -> tuple[float, list[np.ndarray]]:
     """Run one round; return the best of its draws with its score."""
     replicas = seeker.replicas
@@ -351,28 +379,3 @@ def _some_rows(problem: Problem, most: int) -> np.ndarray:
     if len(rows) <= most:
         return rows
     return np.sort(np.random.default_rng(len(rows)).choice(rows, most, replace=False))
-
-
-def _coefficients(replicas: Replicas) -> tuple[float, np.ndarray]:
-    """Return intercept and coefficients of the coldest state, in units of its response."""
-    problem = replicas.problem
-    r = replicas.cold
-    n_rows = len(problem.data.y)
-    k = int(replicas.chains.n_terms[r, 0])
-    used = problem.data.root_weight > 0
-    root = problem.data.root_weight[used]
-    values = evaluate_trees(replicas.trees(r), problem.data.x.reshape(-1, n_rows))[:, used]
-    design = np.column_stack([np.ones(used.sum()), *values]) * root[:, None]
-    # In units of the largest value, so that squares neither overflow nor vanish.
-    unit = np.abs(design).max(axis=0)
-    y = problem.response()[used] * root
-    with np.errstate(all="ignore"):
-        design = design / unit
-        if not np.isfinite(design).all():
-            return 0.0, np.zeros(k)
-        try:
-            solution = np.linalg.lstsq(design, y, rcond=None)[0] / unit
-        except np.linalg.LinAlgError:  # numbers too extreme for it: nothing to carry back
-            return 0.0, np.zeros(k)
-    assert len(solution) == k + 1
-    return float(solution[0]), solution[1:]

@@ -2,13 +2,14 @@
 
 `sqrt(a + b)` is one tree that has to be found whole; its square is a sum of two small terms. So
 some searches run on a transformed target. What they find is carried back as one tree of the
-original problem: the inverse operator on top of the sum, its coefficients in `lt` nodes.
+original problem: the inverse operator on top of the sum, its coefficients in `lt` nodes. Where y
+has a common factor (`factors.py`), the same is done for y without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class Target:
     forward: Callable[[np.ndarray], np.ndarray]
     scale_free: bool = False
     """Whether a factor on the sum is only a factor on y."""
+    divisor: np.ndarray | None = field(default=None, compare=False)
+    """A tree that y is divided by first."""
 
 
 TARGETS = (
@@ -46,6 +49,7 @@ TARGETS = (
     Target("sin", ("arcsin",), np.sin),
     Target("arctanh", ("tanh",), np.arctanh),
 )
+_ITSELF = Target("itself", ("*",), np.array, scale_free=True)
 # Where a transformation can be undone.
 _RANGES = {
     "square": (0.0, np.inf), "log": (0.0, np.inf), "square root": (0.0, np.inf),
@@ -72,6 +76,20 @@ def usable(y: np.ndarray, operators: Mapping[str, float]) -> list[Target]:
     return result
 
 
+def divided(
+    y: np.ndarray, divisor: np.ndarray, values: np.ndarray, operators: Mapping[str, float]
+) -> list[Target]:
+    """Return the targets for y over a tree with these values, that ratio itself first."""
+    if "*" not in operators or not (np.isfinite(values).all() and values.all()):
+        return []
+
+    def after_division(target: Target) -> Target:
+        return replace(target, divisor=divisor, forward=lambda y: target.forward(y / values))
+
+    ratio = y / values
+    return [after_division(target) for target in (_ITSELF, *usable(ratio, operators))]
+
+
 def carry_back(
     target: Target,
     trees: list[np.ndarray],
@@ -82,7 +100,13 @@ def carry_back(
     """Return the states of the original problem that a find stands for; there may be several."""
     if not trees or not np.isfinite(coefficients).all() or not coefficients.any():
         return []
+    if target.divisor is not None:
+        inner = replace(target, divisor=None)
+        found = carry_back(inner, trees, intercept, coefficients, operators)
+        return [join("*", target.divisor, tree) for tree in found]
     total, factor = _sum(trees, intercept, coefficients, operators)
+    if target.name == _ITSELF.name:
+        return [total]
     results = []
     if target.name == "log":
         product = _product(trees, coefficients, operators)

@@ -19,10 +19,11 @@ from ..kernels.choose import N_MOVES
 from ..prior import NoisePrior, require_count, require_real
 from ..problem import Problem, log_prior
 from ..trace import ChainTrace, Find, LadderRecord, Trace, split_terms
+from .exactness import exact_rss
 from .exchange import exchange
 from .ladder import LARGEST_ROUND, Replicas
 from .running import Progress, Watch, Workers
-from .search import OPTIMISED, Found, Search, exact_rss
+from .search import OPTIMISED, Found, Search
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
