@@ -73,14 +73,16 @@ def test_whole_weights_are_repeated_rows(sampler):
     rows = np.repeat(np.arange(60), weights)
     weighted = small(sampler=sampler).fit(X, NOISY, sample_weight=weights)
     repeated = small(sampler=sampler).fit(X[rows], NOISY[rows])
+    if sampler != "paper":
+        assert weighted.formulas_["formula"].tolist() == repeated.formulas_["formula"].tolist()
     for column in ("probability", "n_terms", "n_nodes"):
         assert weighted.formulas_[column].tolist() == repeated.formulas_[column].tolist()
     np.testing.assert_allclose(weighted.formulas_["rmse"], repeated.formulas_["rmse"], rtol=1e-6)
     for one, two in zip(
         weighted.predict(X, return_std=True), repeated.predict(X, return_std=True), strict=True
     ):
-        # Rounding may decide which of two extreme draws is left out.
-        np.testing.assert_allclose(one, two, rtol=1e-3)
+        # With the paper's sampler rounding decides which of two extreme draws is left out.
+        np.testing.assert_allclose(one, two, rtol=1e-3 if sampler == "paper" else 1e-6)
     numbers = ["probability", "rmse", "r2"]
     np.testing.assert_allclose(weighted.formulas_[numbers], repeated.formulas_[numbers], rtol=1e-6)
 

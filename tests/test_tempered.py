@@ -11,7 +11,7 @@ from symbayes.problem import log_prior
 from symbayes.samplers import tempered
 from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.running import Watch, Workers
-from symbayes.samplers.tempered import _begin_at, _leave_behind
+from symbayes.samplers.tempered import _begin_at, _catch_up
 from symbayes.trace import split_terms
 from symbayes.validation import Table
 
@@ -73,10 +73,10 @@ def test_ladders_left_behind_take_the_best_state():
     assert runs[0].log_likelihood < best - 20  # hopeless
     assert abs(near - best) < 5  # not hopeless
     random = [run.chains.rng.copy() for run in runs]
-    assert _leave_behind(runs, [run.score for run in runs], 10.0)
+    assert _catch_up(runs, [run.score for run in runs], 10.0)
     assert [as_lists(run.trees()) for run in runs] == [as_lists(s) for s in (GOOD, GOOD, FAIR)]
     assert runs[0].log_likelihood == pytest.approx(best)
-    assert not _leave_behind(runs, [run.score for run in runs], 10.0)  # now nobody is behind
+    assert not _catch_up(runs, [run.score for run in runs], 10.0)  # now nobody is behind
     for run, state in zip(runs, random, strict=True):
         np.testing.assert_array_equal(run.chains.rng, state)  # its own random numbers
 
@@ -123,7 +123,7 @@ class Recorder:
 @pytest.mark.parametrize("search", [False, True])
 @pytest.mark.parametrize("total", [1, 7, 100, 321])
 def test_settling(total, search, monkeypatch):
-    monkeypatch.setattr(tempered, "_leave_behind", lambda *_: False)
+    monkeypatch.setattr(tempered, "_catch_up", lambda *_: False)
     ladder = Recorder()
     settings = TemperedSampler(search=search)
     with Workers(1) as workers:
@@ -209,7 +209,7 @@ def test_warm_up_starts_again_when_a_ladder_turns_out_to_be_far_behind(monkeypat
         looks.append(nats)
         return looks.count(nats) <= 2 and nats == tempered._FAR_BEHIND
 
-    monkeypatch.setattr(tempered, "_leave_behind", behind)
+    monkeypatch.setattr(tempered, "_catch_up", behind)
     trace = sample(draws=10, tune=10)
     assert looks.count(tempered._FAR_BEHIND) == 3
     assert looks.count(tempered._HOPELESS) == 3  # settled anew each time
@@ -217,7 +217,7 @@ def test_warm_up_starts_again_when_a_ladder_turns_out_to_be_far_behind(monkeypat
     assert trace.warmed_up
     assert [len(chain) for chain in trace.chains] == [10, 10]
     # It comes to an end even if that never changes.
-    monkeypatch.setattr(tempered, "_leave_behind", lambda *_: True)
+    monkeypatch.setattr(tempered, "_catch_up", lambda *_: True)
     trace = sample(draws=10, tune=0)
     assert trace.restarts == tempered._MOST_RESTARTS
     assert [len(chain) for chain in trace.chains] == [10, 10]
@@ -226,7 +226,7 @@ def test_warm_up_starts_again_when_a_ladder_turns_out_to_be_far_behind(monkeypat
 def test_ladders_are_compared_by_the_mean_of_their_last_draws(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        tempered, "_leave_behind", lambda ladders, scores, nats: seen.append((nats, scores))
+        tempered, "_catch_up", lambda ladders, scores, nats: seen.append((nats, scores))
     )
     monkeypatch.setattr(tempered, "_DRAWS_A_LOOK", 64)
     trace = sample(draws=128, tune=0)

@@ -15,10 +15,8 @@ import numpy as np
 
 from .evaluation import evaluate_trees
 from .kernels import opcodes
-from .refit import refit
+from .refit import MOST_ROWS, refit
 
-#: Rows looked at, at most: constants do not need a million.
-MOST_ROWS = 2000
 # A term whose part outside the span of the others is smaller has no place in a model.
 _REDUNDANT = 1.0e-11
 

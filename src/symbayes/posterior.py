@@ -16,8 +16,9 @@ from .formula import Formula
 from .kernels import opcodes
 from .kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE
 from .kernels.tree import NODE
-from .polish import MOST_ROWS, polish
+from .polish import polish
 from .problem import Problem
+from .refit import MOST_ROWS
 from .rounding import rounded
 from .skeleton import skeleton
 from .trace import Trace, split_terms

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import least_squares
 
+#: Rows looked at, at most: constants do not need a million.
+MOST_ROWS = 2000
 # Times the constants are fitted, each time from where the last fit ended, if that gained so much.
 _TIMES, _WORTH_ANOTHER = 3, 0.999
 _MOST_EVALUATIONS = 40

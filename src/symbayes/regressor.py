@@ -77,7 +77,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     chains : int, default=4
         Independent chains; with the default sampler, ladders of tempered chains.
     timeout : float, optional
-        Seconds after which sampling ends with what it has, at most 75 % of them for warm-up;
+        Seconds after which a fit ends with what it has, at most 75 % of them for warm-up;
         compilation is not counted. `diagnostics_["timed_out"]` tells whether it was needed.
     n_jobs : int, default=-1
         Chains that run at the same time, as in joblib; -1 uses all cores. The result does not

@@ -8,11 +8,9 @@ import numpy as np
 
 from . import expression as ex
 from .operators import OPERATORS
-from .refit import refit, slopes
+from .refit import MOST_ROWS, refit, slopes
 from .simple_numbers import nearest_simple
 
-# Rows looked at, at most.
-_MOST_ROWS = 2000
 # How far a constant may move, in standard deviations, and what all may cost together, in nats.
 _DEVIATIONS, _MOST_COST = 2.5, 3.0
 # Share of numbers that may have a simple one as close by chance.
@@ -44,7 +42,7 @@ def rounded(
     >>> rounded(rough, x[None, :], x / 2, np.ones(50), (1.0, 1e-12), 1.0)
     ('*', ('c', 0.5), ('x', 0))
     """
-    step = -(-len(y) // _MOST_ROWS)
+    step = -(-len(y) // MOST_ROWS)
     table, root = columns[:, ::step], np.sqrt(weights[::step]) / y_scale
     target, n = y[::step], float(weights.sum())
     share = n / max(float(weights[::step].sum()), 1e-300)

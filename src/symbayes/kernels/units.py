@@ -1,7 +1,7 @@
 """The compiled units: how they are typed, compiled once, and called by address.
 
-`evaluate`, `fit` and `propose` are handed to the loops as function pointers. So each unit is
-compiled on its own, and all samplers share the first three.
+What the loops call (`_UNITS`) is handed to them as function pointers. So each unit is compiled on
+its own, and all samplers share them.
 """
 
 import gc

@@ -222,14 +222,14 @@ class Search:
         """Return the targets for y without a factor that it has, none if it has none."""
         original, operators = self._original, self.problem.operator_weights
         used = original.data.root_weight > 0
-        exponents = common_factor(self._columns(original), original.response()[used])
+        exponents = common_factor(_columns(original), original.response()[used])
         chosen = np.flatnonzero(exponents)
         if len(chosen) == 0:
             return []
         tree = product_of_powers(chosen.tolist(), exponents[chosen].tolist(), operators)
         if tree is None or 2 * len(tree) > self.problem.max_nodes:
             return []
-        (values,) = evaluate_trees([tree], self._columns(self.problem))
+        (values,) = evaluate_trees([tree], _columns(self.problem))
         return divided(self._y, tree, values, operators)
 
     def _collect(self) -> bool:
@@ -292,16 +292,10 @@ class Search:
             return False
         seeker = self._seekers[-1]
         trees = power_law_trees(
-            self._columns(self.problem), self._y, self._targets, self.problem.operator_weights
+            _columns(self.problem), self._y, self._targets, self.problem.operator_weights
         )
         self._receive(seeker, trees)
         return bool(seeker.replicas.trees()) and is_exact(seeker.replicas)
-
-    def _columns(self, problem: Problem) -> np.ndarray:
-        """Return the columns that may be used, 0 the others, on the rows that count."""
-        data = problem.data
-        columns = data.x.reshape(-1, len(data.y))[:, data.root_weight > 0]
-        return columns * (problem.feature_weights > 0)[:, None]
 
     def _shorten(self, workers: Workers, watch: Watch, share: float) -> None:
         """Look for shorter ways to write an exact fit: one step is enough for many.
@@ -371,6 +365,13 @@ def _loosened(problem: Problem) -> Problem:
     return replace(
         problem, tree_prior=replace(tree, alpha=max(tree.alpha, _LEAST_ALPHA)), terms=terms
     )
+
+
+def _columns(problem: Problem) -> np.ndarray:
+    """Return the columns that may be used, 0 the others, on the rows that count."""
+    data = problem.data
+    columns = data.x.reshape(-1, len(data.y))[:, data.root_weight > 0]
+    return columns * (problem.feature_weights > 0)[:, None]
 
 
 def _some_rows(problem: Problem, most: int) -> np.ndarray:

@@ -153,7 +153,7 @@ class TemperedSampler:
             if watch.should_stop(share):
                 break
             if i == 0:
-                _leave_behind(ladders, [ladder.score for ladder in ladders], _HOPELESS)
+                _catch_up(ladders, [ladder.score for ladder in ladders], _HOPELESS)
             for ladder in ladders:
                 ladder.adapt()
         for ladder in ladders:
@@ -187,7 +187,7 @@ class TemperedSampler:
             enough = settled(traces, floor)
             if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
                 means = [_mean_score(*pair) for pair in pairs]
-                if _leave_behind(ladders, means, _FAR_BEHIND):
+                if _catch_up(ladders, means, _FAR_BEHIND):
                     return None
         timed_out = done < draws and not enough and not watch.interrupted
         if done == 0:
@@ -268,7 +268,7 @@ def _begin_at(ladders: list[Replicas], found: Found) -> None:
             ladder.spread(found.trees, _HOPELESS)
 
 
-def _leave_behind(ladders: list[Replicas], scores: list[float], nats: float) -> bool:
+def _catch_up(ladders: list[Replicas], scores: list[float], nats: float) -> bool:
     """Give ladders so far behind the best one its coldest state; return whether there were any."""
     best = ladders[int(np.argmax(scores))].trees()
     behind = [i for i, score in enumerate(scores) if score < max(scores) - nats]
