@@ -52,5 +52,5 @@ SWEEPS = {
     "peers": Sweep("feynman", 21, 30, 1, noise=(0.0, 0.01), every=3, methods=COMPARED),
     "real": Sweep("real", 16, 30, 1, seeds=5, methods=("symbayes", "pyoperon")),
     "columns": Sweep("columns", 1, 60, 2, seeds=5),
-    "calibration": Sweep("calibration", 240, 60, 2),
+    "calibration": Sweep("calibration", 360, 60, 2),
 }

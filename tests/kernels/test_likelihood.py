@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -80,6 +81,42 @@ def test_nearly_collinear_terms_are_refined():
     y = X[:, 0] + 0.3 * np.sin(X[:, 0] - 1.5)
     made = problem(Table(X, y, np.ones(200), np.arange(2)), {"lt": 1.0}, terms=2)
     assert rss_of(made, [X0, op("sin", lt)]) < 1e-24
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.3])
+def test_nearly_collinear_terms_explain_no_noise(noise):
+    """Rounding errors of an ill-conditioned fit must not pass for a better one.
+
+    Functions that are nearly linear, beside a linear one: as a difference of sums of squares,
+    residuals are then wrong by more than their own size, and a sampler finds those errors that are
+    to its advantage.
+    """
+    rng = np.random.default_rng(5)
+    X = np.asfortranarray(rng.uniform(-3, 3, (200, 1)))
+    y = np.exp(-0.7 * X[:, 0])
+    y += noise * y.std() * rng.normal(size=200)
+    rows = Table(X, y, np.ones(200), np.arange(1))
+    made = problem(rows, {"lt": 1.0}, terms=3)
+    fitted = 0
+    for slope in np.geomspace(1e-6, 1e-1, 100):
+        lt = naive.Tree(CODES["lt"], a=slope, b=0.3, children=[X0])
+        trees = [X0, op("exp", lt), op("square", X0)]
+        rss = rss_of(made, trees)
+        if rss != -1:
+            expected = accurate_rss([naive.evaluate(tree, X) for tree in trees], y)
+            assert rss == pytest.approx(expected, rel=1e-4)
+            fitted += 1
+    assert fitted > 50
+
+
+def accurate_rss(columns, y):
+    """Residual sum of squares of y scaled to unit variance, computed with 40 digits."""
+    with mpmath.workdps(40):
+        design = mpmath.matrix(np.column_stack([np.ones(len(y)), *columns]).tolist())
+        response = mpmath.matrix(y.tolist())
+        solution = mpmath.cholesky_solve(design.T * design, design.T * response)
+        residual = response - design * solution
+        return float(mpmath.fdot(residual, residual)) / np.var(y)
 
 
 def test_what_has_no_column_is_impossible():

@@ -18,17 +18,17 @@ from ..formulas import Unreadable, evaluate, symbols, to_sympy
 from ..nodes import count
 from ..problems import FORMULA, TEST, TRAIN, Problem, stream, synthetic, uniform
 
-_PROBLEMS, _COLUMNS, _TEST_ROWS = 240, 3, 200
+_PROBLEMS, _COLUMNS, _TEST_ROWS = 360, 3, 200
 _RANGES = ((-2.0, 2.0),) * _COLUMNS
 #: Problems go through all of these in turn.
-SETTINGS = tuple(itertools.product((30, 60, 120, 300), (0.05, 0.1, 0.2, 0.4)))
+SETTINGS = tuple(itertools.product((30, 60, 120, 300), (0.05, 0.1, 0.2, 0.4, 0.7)))
 _UNARY, _BINARY = ("sin", "exp", "square"), ("+", "*")
 OPERATORS = (*_BINARY, *_UNARY)
 _ALPHA, _BETA, _MOST_NODES = 0.6, 0.8, 15
 
 
 def names(data: Path) -> list[str]:
-    """Return c000 to c239."""
+    """Return c000 to c359."""
     return [f"c{i:03d}" for i in range(_PROBLEMS)]
 
 

@@ -18,11 +18,20 @@ _CONSTANT = 1.0e-10
 _SMALL_SQUARES, _LARGE_SQUARES = 1.0e-250, 1.0e250
 # The reciprocal of a smaller number overflows.
 _SMALLEST_UNIT = 1.0e-305
-# A column whose part outside the span of the others is smaller than this (squared) is redundant.
+# Errors of the Gram matrix.
+_ROUNDING = 1.0e-15
+# A column whose part outside the span of the others is smaller than this (squared) is redundant. It
+# is also where rounding may have made that part: errors grow by the smallest such part so far.
 _REDUNDANT = 1.0e-10
-# Below this part of the total, the residual sum of squares is taken from the residuals: as a
-# difference of large numbers it would have lost its digits.
+# The residual sum of squares as a difference has an error of `_ROUNDING` times the square of the
+# coefficients' sum (an error dG of the Gram matrix, seen through a solution x, is x' dG x). Where
+# the difference is not so many times larger, it is taken from the residuals.
+_SAFE = 1.0e4
+# Below this part of the total it always is.
 _CANCELLED = 1.0e-5
+# Steps of iterative refinement end when the residual falls by less than this part, or after so
+# many.
+_REFINED, _MOST_REFINEMENTS = 1.0e-4, 8
 
 
 class Data(NamedTuple):
@@ -174,6 +183,7 @@ def _factorise(gram, slots, n_terms, factor):
     """Cholesky-factorise the Gram matrix of the terms; return the number of redundant ones."""
     n_slots = slots.shape[0]
     redundant = 0
+    smallest = 1.0
     for i in range(n_terms):
         for j in range(i + 1):
             v = gram[slots[i] * n_slots + slots[j]]
@@ -182,8 +192,9 @@ def _factorise(gram, slots, n_terms, factor):
             if i > j:
                 pivot = factor[j * n_slots + j]
                 factor[i * n_slots + j] = v / pivot if pivot > 0.0 else 0.0
-            elif v > _REDUNDANT:
+            elif v > max(_REDUNDANT, _ROUNDING / smallest):
                 factor[i * n_slots + i] = math.sqrt(v)
+                smallest = min(smallest, v)
             else:
                 factor[i * n_slots + i] = 0.0
                 redundant += 1
@@ -207,21 +218,30 @@ def residual_sum_of_squares(
         solution[k] = dots[slots[k]]
     _solve(factor, n_slots, n_terms, solution)
     rss = data.n
+    size = 0.0
     for k in range(n_terms):
         rss -= solution[k] * dots[slots[k]]
-    if rss > _CANCELLED * data.n:
+        size += abs(solution[k])
+    if rss > max(_CANCELLED * data.n, _SAFE * _ROUNDING * size * size):
         return rss
     _copy(residual, data.y, n)
     for k in range(n_terms):
         _subtract(residual, columns, np.uint64(slots[k] * n_rows), solution[k], n)
-    # One step of iterative refinement makes up for the squared condition of the Gram matrix.
-    for k in range(n_terms):
-        correction[k] = dot(residual, np.uint64(0), columns, np.uint64(slots[k] * n_rows), n)
-    _solve(factor, n_slots, n_terms, correction)
-    for k in range(n_terms):
-        solution[k] += correction[k]
-        _subtract(residual, columns, np.uint64(slots[k] * n_rows), correction[k], n)
-    return dot(residual, np.uint64(0), residual, np.uint64(0), n)
+    rss = dot(residual, np.uint64(0), residual, np.uint64(0), n)
+    # Iterative refinement makes up for the squared condition of the Gram matrix. Whatever it
+    # reaches, residuals cannot be smaller than they are: nothing is gained by rounding errors.
+    for _ in range(_MOST_REFINEMENTS):
+        for k in range(n_terms):
+            correction[k] = dot(residual, np.uint64(0), columns, np.uint64(slots[k] * n_rows), n)
+        _solve(factor, n_slots, n_terms, correction)
+        for k in range(n_terms):
+            solution[k] += correction[k]
+            _subtract(residual, columns, np.uint64(slots[k] * n_rows), correction[k], n)
+        before = rss
+        rss = dot(residual, np.uint64(0), residual, np.uint64(0), n)
+        if not rss < (1.0 - _REFINED) * before:
+            break
+    return rss
 
 
 @kernel
