@@ -159,6 +159,8 @@ class Problem:
             factor=np.zeros(slots * slots),
             solution=np.zeros(slots),
             correction=np.zeros(slots),
+            products=np.zeros(slots),
+            other_products=np.zeros(slots),
             residual=np.zeros(len(self.data.y)),
             counts=np.zeros(opcodes.N_OPCODES + len(self.feature_weights)),
             swaps=np.zeros(SWAPS, np.int64),

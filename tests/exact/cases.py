@@ -23,6 +23,8 @@ OPERATORS = {
     "plain": {"*": 1.0, "sin": 2.0},
     "lt": {"lt": 2.0, "square": 1.0, "*": 1.0},
     "sums": {"+": 2.0, "-": 1.0, "square": 3.0},
+    # Constants with several modes, far from normal.
+    "waves": {"lt": 2.0, "sin": 3.0},
     # No root is finite on all rows: many proposals leave columns without numbers behind.
     "roots": {"+": 2.0, "-": 1.0, "sqrt": 3.0},
 }
@@ -55,6 +57,10 @@ class Case:
         if self.learn:
             parts.append("learned")
         return "-".join(parts)
+
+    @property
+    def has_constants(self) -> bool:
+        return "lt" in OPERATORS[self.operators]
 
     @property
     def move_shape(self) -> tuple[float, float]:
@@ -121,7 +127,7 @@ def run(
     if case.likelihood == "collapsed":
         loops.load("collapsed")(
             chain, prior, problem.data, scratch, nodes, terms, scales, weights, picks, permitted,
-            "scales" in gibbs and case.operators == "lt", "weights" in gibbs and case.learn,
+            "scales" in gibbs and case.has_constants, "weights" in gibbs and case.learn,
             case.temperature, steps, out_nodes, out_terms, out_scales, out_weights,
         )  # fmt: skip
     else:

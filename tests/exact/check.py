@@ -15,6 +15,7 @@ CASES = {
     "steep": test_stationarity.STEEP,
     "free": test_stationarity.FREE,
     "lt": test_stationarity.LT,
+    "waves": test_stationarity.WAVES,
     "paper": test_stationarity.PAPER,
     "paper-lt": test_stationarity.PAPER_LT,
     "hot": Case("collapsed", 1, temperature=0.3),

@@ -14,7 +14,7 @@ from numba import boolean, config, float64, int64, njit, typeof, void
 
 from symbayes.kernels import units
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS, Code, tree_start
-from symbayes.kernels.choose import choose_jump, choose_move
+from symbayes.kernels.choose import choose_for_constants, choose_jump, choose_move
 from symbayes.kernels.compiling import source_hash
 from symbayes.kernels.ladder import swap_neighbours
 from symbayes.kernels.likelihood import collapsed_log_likelihood, plug_in_log_likelihood
@@ -92,12 +92,12 @@ def write_weights(prior, row, out_weights):
 
 @cached
 def collapsed_batch(
-    evaluate, fit, propose, jump, optimise, chain, prior, data, scratch,
+    evaluate, fit, propose, jump, optimise, newton, chain, prior, data, scratch,
     nodes, terms, scales, weights, picks, allowed, gibbs_scales, gibbs_weights, temperature, steps,
     out_nodes, out_terms, out_scales, out_weights,
 ):  # fmt: skip
     """For each pick, load that state, make steps of the default sampler, write the result."""
-    code = Code(evaluate, fit, propose, jump, optimise)
+    code = Code(evaluate, fit, propose, jump, optimise, newton)
     for row in range(picks.shape[0]):
         state = picks[row]
         rss = load_state(code, chain, data, scratch, nodes, state, terms[state], False)
@@ -111,7 +111,9 @@ def collapsed_batch(
             if move < 0:
                 k = integer(chain.rng, n_terms)
                 root = tree_start(chain, chain.slots[k])
-                move = choose_move(chain.rng, chain.nodes, root, prior)
+                move = choose_for_constants(
+                    chain.rng, choose_move(chain.rng, chain.nodes, root, prior)
+                )
             if allowed[move]:
                 step_move(code, chain, move, k, prior, data, scratch, temperature)
             if gibbs_scales:
@@ -125,11 +127,11 @@ def collapsed_batch(
 
 @cached
 def paper_batch(
-    evaluate, fit, propose, jump, optimise, chain, prior, data, scratch,
+    evaluate, fit, propose, jump, optimise, newton, chain, prior, data, scratch,
     nodes, terms, scales, noise, picks, allowed, steps, out_nodes, out_terms, out_scales, out_noise,
 ):  # fmt: skip
     """The same for the paper's sampler."""
-    code = Code(evaluate, fit, propose, jump, optimise)
+    code = Code(evaluate, fit, propose, jump, optimise, newton)
     for row in range(picks.shape[0]):
         state = picks[row]
         rss = load_state(code, chain, data, scratch, nodes, state, terms[state], True)

@@ -110,6 +110,15 @@ BUGS = {
             "    return log_prior_transform(", "    return 0.0\n    return log_prior_transform("),
         "new constants": ('log_prior_transform(nodes[at]["a"], nodes[at]["b"], prior) - ', "-"),
     }),
+    **_bugs("newton", "newton.py", "waves", "newton", {
+        "new prior": (
+            "log_ratio = log_prior_transform(new_a, new_b, prior) - ", "log_ratio = -"),
+        "old prior": (" - log_prior_transform(a, b, prior)\n", "\n"),
+        "way back": ("    log_ratio += _log_density(back, a, b)\n", ""),
+        "way there": ("    log_ratio -= _log_density(there, new_a, new_b)\n", ""),
+        "law of the way back": ("_log_density(back, a, b)", "_log_density(there, a, b)"),
+        "determinant": ("math.log(l_aa) + math.log(l_bb) - 0.5", "-0.5"),
+    }, steps=600),
     **_bugs("choice", "choose.py", "plain", "insert-delete", {
         "of the reverse": ("math.log(back / there)", "math.log(1.0 / there)"),
         "of the move": ("math.log(back / there)", "math.log(back)"),

@@ -15,6 +15,7 @@ from symbayes.kernels.choose import (
     GROW,
     INSERT,
     MERGE,
+    NEWTON,
     PRUNE,
     REASSIGN_FEATURE,
     REASSIGN_OPERATOR,
@@ -27,6 +28,7 @@ from .cases import FALSE_ALARM, Case, run, space_of
 
 PAIRS = {
     "stay": (STAY,),
+    "newton": (NEWTON,),
     "grow-prune": (GROW, PRUNE),
     "insert-delete": (INSERT, DELETE),
     "reassign-operator": (REASSIGN_OPERATOR,),
@@ -49,6 +51,10 @@ SUMS = Case("collapsed", (2, 1.5), "sums", max_nodes=4, beta=1.5, temperature=0.
 THREE = Case("collapsed", (3, 1.5), "sums", max_nodes=3, beta=1.5, temperature=0.6)
 TWO = Case("collapsed", 2, max_nodes=4, beta=1.5, temperature=0.3)
 ROOTS = Case("collapsed", (2, 1.5), "roots", max_nodes=4, beta=1.5, temperature=0.6)
+WAVES = Case("collapsed", 1, "waves", max_nodes=3, n_features=1)
+WARM_WAVES = Case(
+    "collapsed", 2, "waves", max_nodes=3, n_features=1, temperature=0.4, weighted=True
+)
 LEARNED = Case("collapsed", (2, 2.0), "sums", max_nodes=3, temperature=0.3, learn=True)
 LEARNED_LT = Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, learn=True)
 PAPER = Case("plug-in", 1)
@@ -70,7 +76,9 @@ COMBINATIONS = [
         for m in PAIRS
         if m not in ("reassign-feature", "split-merge", "weights")  # one column, no sums
     ],
-    *[(LEARNED, m) for m in PAIRS if m not in ("stay", "scales")],
+    *[(LEARNED, m) for m in PAIRS if m not in ("stay", "newton", "scales")],
+    *[(WAVES, m) for m in ("stay", "newton", "insert-delete")],
+    (WARM_WAVES, "newton"),
     (LEARNED_LT, "exchange"),
     (LEARNED_LT, "weights"),
     (PAPER, "grow-prune"),
@@ -110,10 +118,10 @@ def p_values(case, move, n, steps=None, seed=0):
     results = {"structures": p}
     if PAIRS[move]:
         assert chain.counts[2].sum() > n / 50  # otherwise nothing was tested
-    if case.operators == "lt" or case.learn:
+    if case.has_constants or case.learn:
         # Against fresh exact draws, independent of those the chains started from.
         nodes, terms, scales, noise, weights = space.draw(n, np.random.default_rng([99, seed]))
-    if case.operators == "lt":
+    if case.has_constants:
         for i, name in enumerate(("slope scale", "offset scale")):
             results[name] = stats.ks_2samp(after[2][:, i], scales[:, i]).pvalue
         for i, name in enumerate(("a", "b")):

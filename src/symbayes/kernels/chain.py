@@ -50,6 +50,7 @@ class Code(NamedTuple):
     propose: object
     jump: object
     optimise: object
+    newton: object
 
 
 class Few(NamedTuple):
@@ -79,6 +80,8 @@ class Scratch(NamedTuple):
     factor: np.ndarray
     solution: np.ndarray
     correction: np.ndarray
+    products: np.ndarray
+    other_products: np.ndarray
     residual: np.ndarray
     counts: np.ndarray
     swaps: np.ndarray

@@ -26,7 +26,8 @@ DEATH = np.int64(8)
 SPLIT = np.int64(9)
 MERGE = np.int64(10)
 EXCHANGE = np.int64(11)
-N_MOVES = 12
+NEWTON = np.int64(12)
+N_MOVES = 13
 
 #: What the moves are called in reports.
 MOVE_NAMES = (
@@ -42,6 +43,7 @@ MOVE_NAMES = (
     "split",
     "merge",
     "exchange",
+    "newton",
 )
 
 #: What a free number of terms costs in moves: the share of births and deaths together.
@@ -49,6 +51,8 @@ JUMP_SHARE = 0.2
 #: The share of splits and merges together, and of exchanges between two terms.
 SUM_SHARE = 0.04
 EXCHANGE_SHARE = 0.04
+#: How often Newton takes the place of Stay.
+NEWTON_SHARE = 0.5
 
 
 @kernel
@@ -193,3 +197,9 @@ def choose_jump(rng, n_terms, prior):
     if u < 0.0:
         return EXCHANGE
     return np.int64(-1)
+
+
+@kernel
+def choose_for_constants(rng, move):
+    """Return the move, or Newton in the place of some Stays."""
+    return NEWTON if move == STAY and uniform(rng) < NEWTON_SHARE else move

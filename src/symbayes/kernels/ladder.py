@@ -161,6 +161,7 @@ def run_tempered(
     propose,
     jump,
     optimise,
+    newton,
     chains,
     priors,
     data,
@@ -178,7 +179,7 @@ def run_tempered(
 
     It ends early when the residual sum of squares of a draw is at most `good_enough`.
     """
-    code = Code(evaluate, fit, propose, jump, optimise)
+    code = Code(evaluate, fit, propose, jump, optimise, newton)
     n_replicas = ladder.power.shape[0]
     for r in range(n_replicas):
         if not _ready(code, chain_at(chains, r), prior_at(priors, r), data, scratch):

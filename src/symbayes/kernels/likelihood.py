@@ -159,7 +159,7 @@ def project(columns, slot, slots, n_terms, data, gram, dots):
 
 
 @kernel
-def _solve(factor, n_slots, n_terms, b):
+def solve(factor, n_slots, n_terms, b):
     """Solve L L' x = b in place; a pivot of 0 marks a redundant column, whose x is 0."""
     for i in range(n_terms):
         if factor[i * n_slots + i] == 0.0:
@@ -216,7 +216,7 @@ def residual_sum_of_squares(
     n = np.uint64(n_rows)
     for k in range(n_terms):
         solution[k] = dots[slots[k]]
-    _solve(factor, n_slots, n_terms, solution)
+    solve(factor, n_slots, n_terms, solution)
     rss = data.n
     size = 0.0
     for k in range(n_terms):
@@ -233,7 +233,7 @@ def residual_sum_of_squares(
     for _ in range(_MOST_REFINEMENTS):
         for k in range(n_terms):
             correction[k] = dot(residual, np.uint64(0), columns, np.uint64(slots[k] * n_rows), n)
-        _solve(factor, n_slots, n_terms, correction)
+        solve(factor, n_slots, n_terms, correction)
         for k in range(n_terms):
             solution[k] += correction[k]
             _subtract(residual, columns, np.uint64(slots[k] * n_rows), correction[k], n)

@@ -74,6 +74,7 @@ def run_paper(
     propose,
     jump,
     optimise,
+    newton,
     chain,
     prior,
     data,
@@ -91,7 +92,7 @@ def run_paper(
     Every accepted model is kept, with the number of trees proposed until then. `clock` holds that
     number and goes on from call to call. Return how many were accepted, -1 when there is no start.
     """
-    code = Code(evaluate, fit, propose, jump, optimise)
+    code = Code(evaluate, fit, propose, jump, optimise, newton)
     kept = 0
     if chain.n_terms[0] < 0:
         if not start(code, chain, -1 - chain.n_terms[0], prior, data, scratch, True):

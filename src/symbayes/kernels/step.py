@@ -3,14 +3,25 @@
 import math
 
 from .chain import ACCEPTED, EVALUATED, LOG_LIKELIHOOD, PROPOSED, RSS, max_nodes, tree_start
-from .choose import BIRTH, choose_jump, choose_move, log_choice_ratio
+from .choose import (
+    BIRTH,
+    NEWTON,
+    choose_for_constants,
+    choose_jump,
+    choose_move,
+    log_choice_ratio,
+)
 from .compiling import kernel, merged
 from .likelihood import collapsed_log_likelihood
 from .moves.jump import new_columns, swap_noted, terms_after, undo_swaps
+from .moves.terms import swap
 from .opcodes import LT
 from .rng import integer, uniform
 from .tree import count_nodes, same_tree, subtree_end
 from .tree_prior import log_prior_transform
+
+# Trees that Newton evaluates: the proposed one, and two derivatives on each side.
+_NEWTON_TREES = 5
 
 
 @kernel
@@ -68,6 +79,15 @@ def step_move(code, chain, move, k, prior, data, scratch, temperature):
     swaps = scratch.swaps
     after, columns = n_terms, 1
     chain.counts[PROPOSED, move] += 1
+    if move == NEWTON:
+        log_ratio, rss = code.newton(
+            code.evaluate, code.fit, chain, k, prior, data, scratch, temperature
+        )
+        chain.counts[EVALUATED, move] += _NEWTON_TREES
+        swap(chain.slots, k, last)
+        if not _judge(chain, move, rss, n_terms, log_ratio, temperature, data):
+            swap(chain.slots, k, last)
+        return
     if move < BIRTH:
         old, new = tree_start(chain, chain.slots[k]), tree_start(chain, first)
         log_ratio = code.propose(
@@ -114,4 +134,6 @@ def step(code, chain, prior, data, scratch, temperature):
         k = integer(chain.rng, n_terms)
         root = tree_start(chain, chain.slots[k])
         move = choose_move(chain.rng, chain.nodes, root, prior)
+        if scratch.few.share[0] == 0.0:  # a search has its constants optimised
+            move = choose_for_constants(chain.rng, move)
     step_move(code, chain, move, k, prior, data, scratch, temperature)

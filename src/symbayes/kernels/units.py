@@ -22,6 +22,7 @@ from .ladder import Ladder, run_tempered
 from .likelihood import Data
 from .moves.dispatch import propose
 from .moves.jump import jump
+from .newton import newton
 from .optimise import optimise
 from .run import run_paper
 from .tree import NODE
@@ -35,6 +36,7 @@ _UNITS = {
     "propose": propose,
     "jump": jump,
     "optimise": optimise,
+    "newton": newton,
 }
 _lock = threading.RLock()
 _ready: set[str] = set()
@@ -61,7 +63,7 @@ def signatures() -> dict[str, Any]:
         )
     )
     few = Few(reals, reals, reals, ints, *[reals] * 7)
-    scratch = typeof(Scratch(ints, ints, *[reals] * 6, ints, few))
+    scratch = typeof(Scratch(ints, ints, *[reals] * 8, ints, few))
     ladder = typeof(Ladder(bits, reals, ints, reals, ints, ints, ints))
     data = typeof(Data(reals, reals, reals, 0.0, reals))
     prior = typeof(Prior(*[reals] * len(Prior._fields)))
@@ -78,6 +80,10 @@ def signatures() -> dict[str, Any]:
     by_name["propose"] = float64(int64, bits, nodes, int64, int64, int64, prior, ints)
     by_name["jump"] = float64(int64, bits, nodes, ints, int64, int64, prior, ints, ints)
     by_name["optimise"] = void(pointer(by_name["evaluate"]), chain, int64, int64, scratch)
+    by_name["newton"] = types.UniTuple(float64, 2)(
+        pointer(by_name["evaluate"]), pointer(by_name["fit"]), chain, int64, prior, data, scratch,
+        float64,
+    )  # fmt: skip
     common = [pointer(by_name[name]) for name in _UNITS]
     by_name["tempered"] = int64(
         *common, chains, priors, data, scratch,
