@@ -60,7 +60,13 @@ def test_the_relevant_columns_are_those_of_the_formula():
 def test_drawn_problems_are_of_all_kinds():
     names = calibration.names(DATA)
     assert len(set(map(calibration.truth, names[:48]))) > 40
-    assert {suites.noises("calibration", name, [])[0] for name in names} == {0.05, 0.1, 0.2, 0.4, 0.7}
+    assert {suites.noises("calibration", name, [])[0] for name in names} == {
+        0.05,
+        0.1,
+        0.2,
+        0.4,
+        0.7,
+    }
     sizes = {len(suites.load("calibration", name, 0.1, 0).y) for name in names[:16]}
     assert sizes == {30, 60, 120, 300}
 

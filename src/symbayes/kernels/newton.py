@@ -1,4 +1,4 @@
-"""Newton: the two constants of one `lt` node are proposed from a normal law fitted to the posterior.
+"""Newton: the constants of one `lt` node are proposed from a normal law fitted to the posterior.
 
 The law comes from one Gauss-Newton step and the curvature at the present constants; the way back
 from those at the proposed ones, so that nothing is approximated but the proposal (stochastic
