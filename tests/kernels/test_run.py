@@ -7,7 +7,7 @@ import pytest
 
 from symbayes.kernels import units
 from symbayes.kernels.chain import ACCEPTED, EVALUATED, NUMBERS, PROPOSED
-from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, SPLIT
+from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, NEWTON, SPLIT
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.samplers.ladder import NoStart, Replicas
 from symbayes.trace import empty_output, split_terms
@@ -53,8 +53,11 @@ def test_numbers_of_a_draw_belong_to_its_trees(terms, learn):
     counts = ladder.chains.counts.sum(axis=0)
     assert np.all(counts[ACCEPTED] <= counts[PROPOSED])
     assert counts[EVALUATED, DEATH] == 0
-    two = np.isin(np.arange(N_MOVES), [SPLIT, EXCHANGE])  # they change two trees
-    assert np.all(counts[EVALUATED] <= np.where(two, 2, 1) * counts[PROPOSED])
+    most = np.ones(N_MOVES)
+    most[[SPLIT, EXCHANGE]] = 2  # they change two trees
+    most[NEWTON] = 5  # one tree, and two derivatives there and back
+    assert np.all(counts[EVALUATED] <= most * counts[PROPOSED])
+    assert counts[ACCEPTED, NEWTON] > 0
     assert counts[PROPOSED].sum() == 25 * 2 * 20 * 3
     free = not isinstance(terms, int)
     assert np.all((counts[PROPOSED, [BIRTH, DEATH, SPLIT, MERGE]] > 0) == free)
