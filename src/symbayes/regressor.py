@@ -216,7 +216,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             rows = int((left_out > 1e-9).sum())
             warnings.warn(
                 f"some formulas have no finite value on {rows} of {len(X)} rows and were left out "
-                f"there (up to {left_out.max():.0%} of the posterior)"
+                f"there (up to {max(left_out.max(), 0.01):.0%} of the posterior)"
                 + ("; rows where none has one are nan" if (left_out > 1 - 1e-9).any() else ""),
                 SamplingWarning,
                 stacklevel=2,

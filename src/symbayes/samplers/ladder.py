@@ -135,7 +135,7 @@ class Replicas:
                 solution = np.linalg.lstsq(design, y, rcond=None)[0] / unit
             except np.linalg.LinAlgError:  # numbers too extreme for it
                 return 0.0, np.zeros(len(trees))
-        share = np.abs(solution) * np.array([1.0, *values.std(axis=1)])
+            share = np.abs(solution) * np.array([1.0, *values.std(axis=1)])
         solution[~(share > _NEGLIGIBLE * self.problem.y_scale)] = 0.0
         return float(solution[0]), solution[1:]
 
