@@ -18,7 +18,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 # From the left to the right; a module imports only from its left, not from its own level.
 ORDER = [
     ["kernels"],
-    ["operators", "prior", "datasets", "evaluation", "fitted", "refit", "simple_numbers"],
+    ["operators", "prior", "datasets", "evaluation", "fitted"],
+    ["normal_form", "refit", "simple_numbers"],
     ["expression", "skeleton", "validation", "polish"],
     ["parser", "rounding"],
     ["formula", "problem", "trace"],
@@ -29,9 +30,10 @@ ORDER = [
         "samplers.noise_floor",
         "samplers.running",
     ],
-    ["samplers.library", "samplers.targets"],
+    ["samplers.library", "samplers.rational", "samplers.shortening", "samplers.targets"],
     ["samplers.ladder", "samplers.power_law"],
-    ["samplers.exactness", "samplers.exchange"],
+    ["samplers.exactness", "samplers.exchange", "samplers.seekers"],
+    ["samplers.shortest"],
     ["samplers.search"],
     ["samplers.paper", "samplers.tempered"],
     ["diagnostics", "prediction", "progress"],

@@ -42,6 +42,13 @@ def test_trees_come_out_as_they_were_put_in():
         done += 1
 
 
+def test_what_has_not_started_is_worse_than_anything():
+    ladder = ladder_of()
+    assert ladder.score == -np.inf
+    ladder.run(20, 1, 1)
+    assert np.isfinite(ladder.score)
+
+
 def test_without_a_name_the_coldest_replica_is_meant():
     ladder = ladder_of()
     ladder.ladder.replica[:] = [2, 0, 1]

@@ -15,6 +15,7 @@ import numpy as np
 
 from .evaluation import evaluate_trees
 from .kernels import opcodes
+from .normal_form import normal_form
 from .refit import MOST_ROWS, refit
 
 # A term whose part outside the span of the others is smaller has no place in a model.
@@ -109,9 +110,14 @@ class Fit:
 def polish(trees, columns, y, weights, noise_prior) -> tuple[np.ndarray, ...]:
     """Return the trees with their constants optimised, idle ones left out."""
     fit = Fit.on(trees, columns, y, weights, noise_prior)
-    free = fit.places()
-    if not np.isfinite(fit.log_likelihood()):
+    likelihood = fit.log_likelihood()
+    if not np.isfinite(likelihood):
         return tuple(trees)
+    with np.errstate(all="ignore"):
+        fit.trees = [normal_form(tree) for tree in fit.trees]
+    if not fit.log_likelihood() >= likelihood - 1.0:  # numbers too extreme for it
+        fit.trees = [tree.copy() for tree in trees]
+    free = fit.places()
     fit.optimise(free)
     # A constant that is free costs half a log of the rows under the unit-information prior.
     allowed = 0.5 * np.log1p(fit.n)

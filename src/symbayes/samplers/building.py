@@ -39,10 +39,10 @@ def product_of_powers(
     above: list[np.ndarray] = []
     below: list[np.ndarray] = []
     for column, exponent in zip(columns, exponents, strict=True):
-        power = _power(leaf(column), abs(exponent), operators)
-        if power is None:
+        raised = power(leaf(column), abs(exponent), operators)
+        if raised is None:
             return None
-        (above if exponent > 0 else below).append(power)
+        (above if exponent > 0 else below).append(raised)
     if max(len(above), len(below)) > 1 and "*" not in operators:
         return None
     if not below:
@@ -56,7 +56,7 @@ def product_of_powers(
     return join("/", _times(above), _times(below)) if "/" in operators else None
 
 
-def _power(x: np.ndarray, exponent: float, operators: Mapping[str, float]) -> np.ndarray | None:
+def power(x: np.ndarray, exponent: float, operators: Mapping[str, float]) -> np.ndarray | None:
     """Return x to a whole or half power, shortest where there are operators for it."""
     if exponent == 1.0:
         return x
@@ -65,9 +65,9 @@ def _power(x: np.ndarray, exponent: float, operators: Mapping[str, float]) -> np
     if exponent == 3.0 and "cube" in operators:
         return join("cube", x)
     if exponent % 2.0 == 0.0 and "square" in operators:
-        half = _power(x, exponent / 2.0, operators)
+        half = power(x, exponent / 2.0, operators)
         return None if half is None else join("square", half)
-    rest = _power(x, exponent - 1.0, operators)
+    rest = power(x, exponent - 1.0, operators)
     return None if rest is None or "*" not in operators else join("*", x, rest)
 
 

@@ -84,7 +84,9 @@ class Replicas:
 
     @property
     def score(self) -> float:
-        """Log posterior of the coldest state, up to a constant."""
+        """Log posterior of the coldest state, up to a constant; minus infinity before the start."""
+        if self.chains.n_terms[self.cold, 0] < 0:
+            return -np.inf
         return self.log_likelihood + log_prior(self.problem, self.trees())
 
     @property

@@ -4,8 +4,8 @@ Ladders run on a part of the rows, with the constants of some proposals optimise
 of them start on transformed targets (`targets.py`), and what those teach is carried back; the
 others start anew after two stages. A small library offers terms for the residual (`library.py`).
 The search ends when a formula fits to all digits, when several starts agree and only noise is left
-(`noise_floor.py`), or when its budget is spent. A formula that fits to all digits is then made
-shorter, if that can be done. Every decision depends on counts alone, never on the clock, so that a
+(`noise_floor.py`), or when its budget is spent. What was found is then made shorter, if that can be
+done (`shortest.py`). Every decision depends on counts alone, never on the clock, so that a
 seed gives the same result on any machine (unless a time limit cuts it short).
 """
 
@@ -18,8 +18,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ..evaluation import evaluate_trees
-from ..problem import Problem, log_prior
-from ..trace import ChainTrace, Find, split_terms
+from ..problem import Problem
 from .building import product_of_powers
 from .exactness import exact_rss, is_exact
 from .factors import common_factor
@@ -27,7 +26,10 @@ from .ladder import LARGEST_ROUND, NoStart, Replicas
 from .library import Library
 from .noise_floor import is_noise
 from .power_law import power_law_trees
+from .rational import rational_trees
 from .running import Progress, Watch, Workers
+from .seekers import Best, Seeker, guest
+from .shortest import Shortest
 from .targets import Target, carry_back, divided, usable
 
 # Rows a search looks at: enough to tell formulas apart, few enough to be fast.
@@ -41,31 +43,8 @@ OPTIMISED = 0.1
 _SAME, _CONFIRMATIONS, _LEAST_DRAWS = 6.0, 4, 3840
 # A ladder has to run for so many stages before it counts, and before it may have to start anew.
 _STAGES_A_START = 2
-# An improvement by less than so many nats is the same find with better constants.
-_WORTH_A_NOTE = 3.0
 # Draws a stage.
 _STAGE = 768
-# An exact formula counts as the shortest after so many rounds without one that is better by so
-# many nats.
-_ROUNDS_TO_SHORTEN, _SHORTER = 6, 0.1
-
-
-@dataclass
-class Seeker:
-    """One ladder of the search, with what it is at."""
-
-    seed: np.random.SeedSequence
-    replicas: Replicas
-    """On y itself."""
-    target: Target | None = None
-    other: Replicas | None = None
-    """On a transformed target, while one is being tried."""
-    stages: int = 0
-    """How long it has been on y since its start."""
-
-    @property
-    def at_work(self) -> Replicas:
-        return self.other or self.replicas
 
 
 @dataclass
@@ -108,8 +87,7 @@ class Search:
         # Half of the ladders try other targets, one after the other.
         self._others = max(1, len(seeds) // 2) if self._targets or self._divided else 0
         self._stages_for_targets = -(-len(self._targets) // max(1, self._others))
-        self.best: tuple[float, list[np.ndarray]] = (-np.inf, [])
-        self.history: list[Find] = []
+        self.best = Best()
         self._ends: list[float] = []
 
     def _new(self, problem: Problem, seed: np.random.SeedSequence) -> Replicas:
@@ -128,7 +106,7 @@ class Search:
         """Search for at most `budget` draws a ladder."""
         done, stage = 0, 0
         settled = False
-        exact = self._try_power_laws()
+        exact = self._try_known_forms()
         self._note(watch.seconds)
         while done < budget and not (exact or settled or watch.should_stop(share)):
             length = min(_STAGE, budget - done)
@@ -154,10 +132,17 @@ class Search:
             self._note(watch.seconds)
             stage += 1
             settled = not exact and self._settled(done, stage)
+        shortest = Shortest(
+            self.problem, self._seekers, self.best, self._steps,
+            partial(self._new, self.problem), self._advance,
+        )  # fmt: skip
         if exact:
-            self._shorten(workers, watch, share)
+            shortest.shorten(workers, watch, share)
+            shortest.find_others(workers, watch, share)
+        else:
+            shortest.simplify(watch, share)
         return Found(
-            trees=self.best[1],
+            trees=self.best.trees,
             seekers=self._seekers,
             finished=done >= budget or exact or settled,
             exact=exact,
@@ -242,16 +227,7 @@ class Search:
     def _note(self, seconds: float) -> None:
         """Remember the best state so far, and when it was found."""
         for seeker in self._seekers:
-            self._remember(seeker.replicas.score, seeker.replicas.trees(), seconds)
-
-    def _remember(self, score: float, trees: list[np.ndarray], seconds: float) -> None:
-        if not score > self.best[0]:
-            return
-        self.best = (score, trees)
-        if self.history and score < self.history[-1].score + _WORTH_A_NOTE:
-            self.history[-1] = replace(self.history[-1], trees=trees)
-        else:
-            self.history.append(Find(seconds, score, trees))
+            self.best.remember(seeker.replicas.score, seeker.replicas.trees(), seconds)
 
     def _carry_back(self, seeker: Seeker) -> None:
         """Bring the find on another target into the ladder on y, if it is better there."""
@@ -275,44 +251,23 @@ class Search:
         for tree in trees:
             if len(tree) > self.problem.max_nodes:
                 continue
-            guest = Replicas(self.problem, seeker.seed.spawn(1)[0], np.ones(1))
-            guest.optimise(1.0)
-            guest.put([tree])
-            # Only constants move at first, if there are any: optimise them where they are.
-            guest.run(200, 1, 1)
-            best = max(best, guest.score)
-            if not seeker.replicas.trees() or guest.score > seeker.replicas.score:
-                seeker.replicas.put(guest.trees())
-                seeker.replicas.fit()
+            chain = guest(self.problem, seeker.seed, [tree])
+            best = max(best, chain.score)
+            if not seeker.replicas.trees() or chain.score > seeker.replicas.score:
+                seeker.begin_at(chain.trees())
         return best
 
-    def _try_power_laws(self) -> bool:
-        """Look whether y, or another target, is a power law; return whether one is exact."""
+    def _try_known_forms(self) -> bool:
+        """Look whether y, or another target, has a form that regression finds: is one exact?"""
         if not self._one_term:
             return False
         seeker = self._seekers[-1]
         trees = power_law_trees(
             _columns(self.problem), self._y, self._targets, self.problem.operator_weights
         )
+        trees += rational_trees(_columns(self.problem), self._y, self.problem.operator_weights)
         self._receive(seeker, trees)
         return bool(seeker.replicas.trees()) and is_exact(seeker.replicas)
-
-    def _shorten(self, workers: Workers, watch: Watch, share: float) -> None:
-        """Look for shorter ways to write an exact fit: one step is enough for many.
-
-        Constants are optimised as before, and each find is the start of the next round.
-        """
-        idle = 0
-        while idle < _ROUNDS_TO_SHORTEN and not watch.should_stop(share):
-            before = self.best[0]
-            for seeker in self._seekers:
-                seeker.replicas.put(self.best[1])
-            for score, trees in workers.map(partial(_best_draw, self._steps), self._seekers):
-                self._remember(score, trees, watch.seconds)
-            idle = 0 if self.best[0] > before + _SHORTER else idle + 1
-        for seeker in self._seekers:
-            seeker.replicas.put(self.best[1])
-            seeker.replicas.fit()
 
     def _settled(self, done: int, stage: int) -> bool:
         """Return whether independent starts have come to the same end often enough."""
@@ -322,7 +277,7 @@ class Search:
             seeker.stages += 1
             if seeker.stages == _STAGES_A_START or stage == 1:
                 self._ends.append(seeker.replicas.score)
-        confirmed = sum(end >= self.best[0] - _SAME for end in self._ends)
+        confirmed = sum(end >= self.best.score - _SAME for end in self._ends)
         return (
             confirmed >= _CONFIRMATIONS
             and done >= _LEAST_DRAWS
@@ -334,27 +289,10 @@ class Search:
         data = self.problem.data
         used = data.root_weight > 0
         best = Replicas(self.problem, self._seekers[0].seed, np.ones(1))
-        best.put(self.best[1])
+        best.put(self.best.trees)
         best.fit()
         columns = data.x.reshape(-1, len(data.y))[:, used].T
         return is_noise(columns, best.residual()[used])
-
-
-def _best_draw(steps: int, seeker: Seeker) -> tuple[float, list[np.ndarray]]:
-    """Run one round; return the best of its draws with its score."""
-    replicas = seeker.replicas
-    n = replicas.run(steps, 1, LARGEST_ROUND)
-    draws = ChainTrace()
-    draws.extend(replicas.output, n)
-    best: tuple[float, list[np.ndarray]] = (-np.inf, [])
-    for nodes, terms, likelihood in zip(
-        draws.nodes, draws.n_terms, draws.log_likelihood, strict=True
-    ):
-        trees = split_terms(nodes, terms)
-        score = likelihood + log_prior(replicas.problem, trees)
-        if score > best[0]:
-            best = (score, trees)
-    return best
 
 
 def _loosened(problem: Problem) -> Problem:

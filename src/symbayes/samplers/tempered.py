@@ -114,7 +114,7 @@ class TemperedSampler:
             )  # fmt: skip
             found = search.run(tune, workers, watch, _SEARCH_SHARE, progress)
             warmed_up, exact = found.finished, found.exact
-            finds, searched = search.history, search.counts()
+            finds, searched = search.best.history, search.counts()
             _begin_at(ladders, found)
         most = _EXACT_SETTLING if exact else _MOST_SETTLING
         n_settle = min(most, int(np.ceil(_SETTLE_PART * tune)))

@@ -1,0 +1,71 @@
+"""What the parts of a search share: its ladders, and the best that they have found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..problem import Problem
+from ..trace import Find
+from .ladder import Replicas
+from .targets import Target
+
+# An improvement by less than so many nats is the same find with better constants.
+_WORTH_A_NOTE = 3.0
+# Steps of a chain that starts at a given state.
+_STEPS_OF_A_GUEST = 200
+
+
+@dataclass
+class Seeker:
+    """One ladder of the search, with what it is at."""
+
+    seed: np.random.SeedSequence
+    replicas: Replicas
+    """On y itself."""
+    target: Target | None = None
+    other: Replicas | None = None
+    """On a transformed target, while one is being tried."""
+    stages: int = 0
+    """How long it has been on y since its start."""
+
+    @property
+    def at_work(self) -> Replicas:
+        return self.other or self.replicas
+
+    def begin_at(self, trees: list[np.ndarray]) -> None:
+        """Take over a state, on y."""
+        self.replicas.put(trees)
+        self.replicas.fit()
+
+
+@dataclass
+class Best:
+    """The best state so far, and those before it."""
+
+    score: float = -np.inf
+    trees: list[np.ndarray] = field(default_factory=list)
+    history: list[Find] = field(default_factory=list)
+
+    def remember(self, score: float, trees: list[np.ndarray], seconds: float) -> None:
+        """Take a state over if it is better; note when it was found if it is much better."""
+        if not score > self.score:
+            return
+        self.score, self.trees = score, trees
+        if self.history and score < self.history[-1].score + _WORTH_A_NOTE:
+            self.history[-1] = replace(self.history[-1], trees=trees)
+        else:
+            self.history.append(Find(seconds, score, trees))
+
+
+def guest(problem: Problem, seed: np.random.SeedSequence, trees: list[np.ndarray]) -> Replicas:
+    """Return a chain that starts at these trees, after a few steps with optimised constants.
+
+    Only constants move at first, if there are any: they are optimised where they are.
+    """
+    chain = Replicas(problem, seed.spawn(1)[0], np.ones(1))
+    chain.optimise(1.0)
+    chain.put(trees)
+    chain.run(_STEPS_OF_A_GUEST, 1, 1)
+    return chain
