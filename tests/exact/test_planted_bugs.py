@@ -105,11 +105,11 @@ BUGS = {
         "number before": ("math.log(n_operators / new", "math.log(1.0 / new"),
         "number after": ("math.log(n_operators / new_operators)", "math.log(n_operators)"),
     }),
-    **_bugs("stay", "moves/stay.py", "lt", "stay", {
+    **_bugs("stay", "moves/stay.py", "waves", "stay", {
         "prior ratio": (
             "    return log_prior_transform(", "    return 0.0\n    return log_prior_transform("),
         "new constants": ('log_prior_transform(nodes[at]["a"], nodes[at]["b"], prior) - ', "-"),
-    }),
+    }, steps=400),
     **_bugs("newton", "newton.py", "waves", "newton", {
         "new prior": (
             "log_ratio = log_prior_transform(new_a, new_b, prior) - ", "log_ratio = -"),
