@@ -30,7 +30,7 @@ ORDER = [
         "samplers.noise_floor",
         "samplers.running",
     ],
-    ["samplers.library", "samplers.rational", "samplers.shortening", "samplers.targets"],
+    ["samplers.equal_parts", "samplers.library", "samplers.rational", "samplers.targets"],
     ["samplers.ladder", "samplers.power_law"],
     ["samplers.exactness", "samplers.exchange", "samplers.seekers"],
     ["samplers.shortest"],

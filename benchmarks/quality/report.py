@@ -90,7 +90,7 @@ class Report:
 
     def _peers(self) -> list[str]:
         sweep = SWEEPS["peers"]
-        lines = _head("symbayes and its peers: every third Feynman formula", "peers")
+        lines = self._head("symbayes and its peers: every third Feynman formula", "peers")
         panels = {}
         for noise in sweep.noise:
             parts = [self._runs("peers", m).where(sweep.runs, noise=noise) for m in sweep.methods]
@@ -127,6 +127,15 @@ class Report:
             "",
         ]
 
+    def _head(self, title: str, sweep: str) -> list[str]:
+        """Return a title, the command, and which code ran on which processors."""
+        runs = self._runs(sweep, "symbayes")
+        lines = [f"## {title}", "", f"Reproduce with `{SWEEPS[sweep].command}`.", ""]
+        if runs.records:
+            processors = sorted({record["cpu"] for record in runs.records})
+            lines += [f"symbayes {runs.version}, on {' and '.join(processors)}.", ""]
+        return lines
+
     def _feynman(self) -> list[str]:
         sweep = SWEEPS["feynman"]
         runs = self._runs("feynman", "symbayes")
@@ -147,7 +156,7 @@ class Report:
             "noise", "right structure", "SRBench", "median nodes",
             "median seconds to a right formula", "median seconds used", "failed",
         ]  # fmt: skip
-        lines = [*_head("All Feynman formulas", "feynman"), *bars(columns, rows), ""]
+        lines = [*self._head("All Feynman formulas", "feynman"), *bars(columns, rows), ""]
         missed = {
             noise: [r["problem"] for r in part.records if not r.get("right")]
             for noise, part in parts.items()
@@ -174,7 +183,7 @@ class Report:
             )
         columns = ["problem", "formula", "right structure", "SRBench", "median nodes", "seconds"]
         table = bars(columns, rows) if rows else [runs.missing]
-        return [*_head(title, name), *table, ""]
+        return [*self._head(title, name), *table, ""]
 
     def _real(self) -> list[str]:
         sweep = SWEEPS["real"]
@@ -189,7 +198,7 @@ class Report:
             for name in names
         ]
         rows.append(["all runs", *(c for part in parts for c in _real_cells(part))])
-        lines = [*_head("Real data", "real"), *bars(columns, rows), ""]
+        lines = [*self._head("Real data", "real"), *bars(columns, rows), ""]
         lines += [f"{p.method}: {p.missing}." for p in parts if p.missing]
         return [
             *lines,
@@ -232,7 +241,7 @@ class Report:
         ]
         columns = ["seed", "relevant columns above 0.5", "others above 0.5", "right structure"]
         table = bars(columns, rows) if rows else [runs.missing]
-        return [*_head("Five relevant columns of 200", "columns"), *table, ""]
+        return [*self._head("Five relevant columns of 200", "columns"), *table, ""]
 
     def _calibration(self) -> list[str]:
         runs = self._runs("calibration", "symbayes")
@@ -251,7 +260,7 @@ class Report:
         columns = ["reported", "formulas", "mean reported", "share true", "within 10 points"]
         table = bars(columns, rows) if rows else []
         return [
-            *_head("Reported probabilities", "calibration"),
+            *self._head("Reported probabilities", "calibration"),
             *table,
             *([runs.missing] if runs.missing else []),
             "",
@@ -279,10 +288,6 @@ class Report:
         lines += [f"- {name}: {reason}." for name, reason in LEFT_OUT.items()]
         machines = sorted({r["cpu"] for r in self._records if r.get("cpu")})
         return [*lines, "", f"Run on: {'; '.join(machines) or 'not run'}."]
-
-
-def _head(title: str, sweep: str) -> list[str]:
-    return [f"## {title}", "", f"Reproduce with `{SWEEPS[sweep].command}`.", ""]
 
 
 def _time(runs: Runs) -> Cell:

@@ -13,7 +13,8 @@ def record(method, place, noise, right, version="1", date="2026-01-01", **values
     return {
         "suite": "feynman", "problem": f"p{place:02d}", "place": place, "noise": noise, "seed": 0,
         "method": method, "version": version, "seconds": PEERS.seconds, "cores": PEERS.cores,
-        "date": date, "failure": None, "nodes": 10 if method == "symbayes" else 30, "r2": 1.0,
+        "date": date, "cpu": "a processor", "failure": None,
+        "nodes": 10 if method == "symbayes" else 30, "r2": 1.0,
         "right": right, "srbench": right, "srbench_by": "sympy" if right else "", "found_at": 2.0,
         "seconds_used": 3.0, **values,
     }  # fmt: skip

@@ -1,6 +1,6 @@
 """The end of a search: a shorter way to write what was found.
 
-Any state may have parts that equal something smaller (`shortening.py`). A formula that fits to all
+Any state may have parts that equal something smaller (`equal_parts.py`). A formula that fits to all
 digits can besides be looked for in other ways, since every other exact one is as good.
 """
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from ..problem import Problem, log_prior
 from ..trace import ChainTrace, split_terms
+from .equal_parts import shorter_states
 from .exactness import is_exact
 from .ladder import LARGEST_ROUND, Replicas
 from .running import Watch, Workers
 from .seekers import Best, Seeker, guest
-from .shortening import shorter_states
 
 # An exact formula counts as the shortest after so many rounds without one that is better by so
 # many nats.

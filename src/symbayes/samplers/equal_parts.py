@@ -16,6 +16,7 @@ import numpy as np
 from ..evaluation import evaluate_trees
 from ..kernels import opcodes
 from ..operators import OPERATORS
+from ..trace import state_size
 from .building import join, leaf, transform
 
 # Parts that others are built from, at most, the smallest first.
@@ -62,15 +63,8 @@ def shorter_states(
 
 def _spans(tree: np.ndarray) -> list[tuple[int, int]]:
     """Return begin and end of every part of a tree that is more than a column."""
-    ends = np.arange(1, len(tree) + 1)
-    for i in range(len(tree) - 1, -1, -1):
-        op = int(tree["op"][i])
-        arity = 0 if op == opcodes.FEATURE else (2 if op >= opcodes.FIRST_BINARY else 1)
-        end = i + 1
-        for _ in range(arity):
-            end = ends[end]
-        ends[i] = end
-    return [(i, int(end)) for i, end in enumerate(ends) if end > i + 1]
+    spans = ((i, i + state_size(tree[i:], 1)) for i in range(len(tree)))
+    return [(start, end) for start, end in spans if end > start + 1]
 
 
 def _parts(trees: Sequence[np.ndarray]) -> list[np.ndarray]:
