@@ -112,24 +112,24 @@ def test_a_target_fitted_exactly_is_left_for_y_at_once(monkeypatch):
     assert seeker.at_work is seeker.replicas
 
 
-def test_the_search_looks_with_a_generous_prior_within_the_limits():
+def test_the_search_has_its_own_priors_of_size_within_the_limits():
     X = positive()
     tight = problem(
         Table(np.asfortranarray(X), hypotenuse(X), np.ones(60), np.arange(2)), OPERATORS,
         TermsPrior(2, 0.01), TreePrior(alpha=0.1, beta=1.5, max_nodes=9), NoisePrior(),
     )  # fmt: skip
-    looser = seek(tight).problem
-    assert looser.tree_prior == TreePrior(alpha=0.6, beta=1.5, max_nodes=9)
-    assert looser.terms == TermsPrior(2, 0.1)
+    searched = seek(tight).problem
+    assert searched.tree_prior == TreePrior(alpha=0.6, beta=1.5, max_nodes=9)
+    assert searched.terms == TermsPrior(2, 0.1)
     fixed = seek(make(X, hypotenuse(X), 2)).problem
     assert fixed.terms == 2
-    # What is more generous already stays.
+    # Larger trees are tried if the user expects them, but not more terms.
     generous = problem(
         Table(np.asfortranarray(X), hypotenuse(X), np.ones(60), np.arange(2)), OPERATORS,
         TermsPrior(2, 0.5), TreePrior(alpha=0.9), NoisePrior(),
     )  # fmt: skip
     assert seek(generous).problem.tree_prior.alpha == 0.9
-    assert seek(generous).problem.terms == TermsPrior(2, 0.5)
+    assert seek(generous).problem.terms == TermsPrior(2, 0.1)
 
 
 def test_a_power_law_is_found_before_anything_else():

@@ -134,7 +134,7 @@ class TermsPrior:
     """
 
     most: int = 6
-    decay: float = 0.05
+    decay: float = 0.25
 
     def __post_init__(self):
         require_count("n_terms", "most", self.most)

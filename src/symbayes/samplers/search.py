@@ -34,8 +34,9 @@ from .targets import Target, carry_back, divided, usable
 
 # Rows a search looks at: enough to tell formulas apart, few enough to be fast.
 _SEARCH_ROWS = 200
-# Priors of size at least so generous: what is found is judged by the user's own afterwards.
-_LEAST_ALPHA, _LEAST_DECAY = 0.6, 0.1
+# Priors of size with which most is found: trees at least so large, terms so rare. What is found is
+# judged by the user's own priors afterwards.
+_LEAST_ALPHA, _DECAY = 0.6, 0.1
 #: Share of proposals whose constants are optimised.
 OPTIMISED = 0.1
 # A find is confirmed by a ladder that has started anew and ended within so many nats of it. So
@@ -69,7 +70,7 @@ class Search:
         seeds: list[np.random.SeedSequence],
         steps: int,
     ):
-        problem = _loosened(problem)
+        problem = _for_searching(problem)
         rows = _some_rows(problem, _SEARCH_ROWS)
         self.problem = problem.on_rows(rows)
         self._steps = steps
@@ -295,11 +296,11 @@ class Search:
         return is_noise(columns, best.residual()[used])
 
 
-def _loosened(problem: Problem) -> Problem:
-    """Return the problem with a prior under which larger formulas are tried more often."""
+def _for_searching(problem: Problem) -> Problem:
+    """Return the problem with the priors of size of a search."""
     tree, terms = problem.tree_prior, problem.terms
     if not isinstance(terms, int):
-        terms = replace(terms, decay=max(terms.decay, _LEAST_DECAY))
+        terms = replace(terms, decay=_DECAY)
     return replace(
         problem, tree_prior=replace(tree, alpha=max(tree.alpha, _LEAST_ALPHA)), terms=terms
     )
