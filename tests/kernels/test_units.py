@@ -14,8 +14,8 @@ from symbayes.kernels import units
 units._cores = lambda: {cores}
 sys.executable = {executable!r}
 helpers = []
-begin = units._compile_elsewhere
-units._compile_elsewhere = lambda name: helpers.append(begin(name)) or helpers[-1]
+begin = units._start_helper
+units._start_helper = lambda name: helpers.append(begin(name)) or helpers[-1]
 units.load("paper")
 print(units.is_compiled("paper"), [h and h.returncode for h in helpers])
 units._ready.clear()
@@ -54,5 +54,5 @@ def test_what_is_cached_needs_no_help(monkeypatch):
     monkeypatch.setattr(units, "_ready", set(units._ready) - {"tempered"})
     monkeypatch.setattr(units, "is_cached", lambda sampler: True)
     monkeypatch.setattr(units, "_compile", lambda named: None)
-    monkeypatch.setattr(units, "_compile_elsewhere", lambda sampler: pytest.fail("not needed"))
+    monkeypatch.setattr(units, "_start_helper", lambda sampler: pytest.fail("not needed"))
     units.load("tempered")

@@ -38,6 +38,8 @@ _UNITS = {
     "optimise": optimise,
     "newton": newton,
 }
+#: What a second process compiles besides the loop, so that both are at it for as long.
+_ELSEWHERE = ("jump",)
 _lock = threading.RLock()
 _ready: set[str] = set()
 # A second process that takes longer to compile a loop has gone wrong.
@@ -131,11 +133,11 @@ def load(sampler: str) -> Callable[..., int]:
     loop = _LOOPS[sampler]
     if not is_compiled(sampler):
         with _lock:
-            helper = None if is_cached(sampler) else _compile_elsewhere(sampler)
-            _compile(_UNITS)
+            helper = None if is_cached(sampler) else _start_helper(sampler)
             if helper is not None:
+                _compile({name: _UNITS[name] for name in _UNITS if name not in _ELSEWHERE})
                 _wait_for(helper)
-            _compile({sampler: loop})
+            _compile({**_UNITS, sampler: loop})
 
     def call(*arguments):
         return loop(*_UNITS.values(), *arguments)
@@ -143,20 +145,20 @@ def load(sampler: str) -> Callable[..., int]:
     return call
 
 
-def compile_loop(sampler: str) -> None:
-    """Compile the loop of a sampler alone, into the cache on disk."""
-    _compile({sampler: _LOOPS[sampler]})
+def compile_elsewhere(sampler: str) -> None:
+    """Compile the part of the second process, into the cache on disk."""
+    _compile({sampler: _LOOPS[sampler], **{name: _UNITS[name] for name in _ELSEWHERE}})
 
 
-def _compile_elsewhere(sampler: str) -> "subprocess.Popen[bytes] | None":
-    """Let a second process compile the loop while this one compiles the units.
+def _start_helper(sampler: str) -> "subprocess.Popen[bytes] | None":
+    """Let a second process compile a part while this one compiles the rest.
 
     Numba holds a lock, so that threads cannot do this. What it compiles is found in the cache
-    afterwards; whatever goes wrong there, this process compiles the loop itself.
+    afterwards; whatever goes wrong there, this process compiles itself.
     """
     if _cores() < 2 or not sys.executable:
         return None
-    program = f"from symbayes.kernels.units import compile_loop; compile_loop({sampler!r})"
+    program = f"from symbayes.kernels.units import compile_elsewhere as go; go({sampler!r})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         return subprocess.Popen(
