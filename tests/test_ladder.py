@@ -42,6 +42,18 @@ def test_trees_come_out_as_they_were_put_in():
         done += 1
 
 
+def test_a_draw_of_large_states_costs_more():
+    ladder = ladder_of()
+    assert ladder.cost == 1.0
+    nine = tree("+", 0, "sin", "+", 0, "sin", "+", 0, 1)
+    sums = [nine] * 3
+    for replica in range(3):
+        ladder.put(sums, replica)
+    assert ladder.cost == pytest.approx(3 * len(nine) / 18)
+    ladder.put([], 0)
+    assert ladder.cost == pytest.approx(2 * len(nine) / 18)
+
+
 def test_what_has_not_started_is_worse_than_anything():
     ladder = ladder_of()
     assert ladder.score == -np.inf

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes import NoisePrior, PaperSampler, SamplingWarning, TemperedSampler
+from symbayes import NoisePrior, PaperSampler, SamplingWarning, TemperedSampler, posterior
 from symbayes.kernels import units
 from symbayes.progress import Display
 from symbayes.samplers import search, tempered
@@ -131,6 +131,21 @@ def test_a_timeout_too_short_for_anything():
 
 def test_a_timeout_that_is_not_reached_changes_nothing(noisy):
     assert_same(noisy, small(draws=100, chains=2, timeout=1e6).fit(X, NOISY))
+
+
+def test_ctrl_c_after_sampling_keeps_the_model(monkeypatch):
+    polished = []
+
+    def interrupted(trees, *rest):
+        polished.append(trees)
+        signal.raise_signal(signal.SIGINT)
+        return trees
+
+    monkeypatch.setattr(posterior, "polish", interrupted)
+    model = small(operators=["+", "*", "lt"], draws=100, chains=2).fit(X, NOISY)
+    assert len(polished) == 1
+    assert len(model.formulas_) > 1
+    assert model.predict(X).shape == (60,)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -7,6 +7,7 @@ from symbayes import BayesianSymbolicRegressor, TemperedSampler
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.samplers import search
 from symbayes.samplers.exactness import is_exact
+from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.running import Watch, Workers
 from symbayes.samplers.search import Search
 from symbayes.validation import Table
@@ -130,6 +131,19 @@ def test_the_search_has_its_own_priors_of_size_within_the_limits():
     )  # fmt: skip
     assert seek(generous).problem.tree_prior.alpha == 0.9
     assert seek(generous).problem.terms == TermsPrior(2, 0.1)
+
+
+def test_large_states_spend_the_budget_sooner(monkeypatch):
+    X = positive()
+    made = make(X, np.random.default_rng(0).normal(size=60))
+    monkeypatch.setattr(Search, "_settled", lambda *_: False)
+    counts = []
+    for cost in (1.0, 4.0):
+        monkeypatch.setattr(Replicas, "cost", property(lambda ladder, cost=cost: cost))
+        looking = seek(made)
+        assert run(looking, 1024).finished
+        counts.append(looking.counts()[0].sum())
+    assert counts[1] == pytest.approx(counts[0] / 4, rel=0.1)
 
 
 def test_a_power_law_is_found_before_anything_else():

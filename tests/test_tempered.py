@@ -249,6 +249,38 @@ def test_out_of_time_before_the_first_draw():
     assert not trace.warmed_up
 
 
+def test_costly_draws_are_fewer(monkeypatch):
+    monkeypatch.setattr(Replicas, "cost", property(lambda ladder: 4.0))
+    monkeypatch.setattr(tempered, "settled", lambda *_: False)
+    trace = sample(draws=1024)
+    assert [len(chain) for chain in trace.chains] == [256, 256]
+    assert not trace.timed_out
+    assert trace.warmed_up
+
+
+def test_costly_warm_up_is_not_gone_through_again(monkeypatch):
+    monkeypatch.setattr(tempered, "_catch_up", lambda *_: True)
+    monkeypatch.setattr(tempered, "settled", lambda *_: False)
+    assert sample(draws=300).restarts == tempered._MOST_RESTARTS
+    monkeypatch.setattr(Replicas, "cost", property(lambda ladder: 2.0))
+    assert sample(draws=300).restarts == 0
+
+
+def test_time_that_ran_out_in_warm_up_is_told():
+    watch = Watch(None)
+
+    def report(phase, done, total):
+        if phase == "settling":
+            watch._for_sampling = 0.0
+        else:
+            watch._for_sampling = None
+
+    # As if the clock had gone back: all draws are made, but warm-up was cut short.
+    trace = sample(draws=10, tune=50, watch=watch, report=report)
+    assert not trace.warmed_up
+    assert trace.timed_out
+
+
 def test_an_interrupt_while_drawing_keeps_what_there_is(monkeypatch):
     monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
     watch = Watch(None)

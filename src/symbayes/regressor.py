@@ -70,7 +70,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         integrated out; "paper" is the sampler of the paper,
         with a fixed number of terms (2 if `n_terms` is "auto").
     draws : int, default=1000
-        Draws a chain to keep, at most; fewer when they agree before.
+        Draws a chain to keep, at most; fewer when they agree before or formulas are very large.
     tune : int, optional
         Draws a chain for warm-up, thrown away. With the default sampler it is the most that a
         search may take, 15000 if not given; it ends sooner when the answer is settled.
@@ -185,7 +185,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             units.load(sampler.name)
             watch = Watch(self.timeout)
             # Chains share the cores; threads of the linear algebra would only get in their way.
-            with threadpool_limits(1, user_api="blas"):
+            with threadpool_limits(1, user_api="blas"), watch:
                 trace = self._sample(problem, sampler, random_state, watch, display)
                 self._finish(problem, sampler, trace, table, watch)
         return self
@@ -348,7 +348,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         seeds = np.random.SeedSequence(entropy).spawn(int(self.chains))
         n_jobs = min(effective_n_jobs(self.n_jobs), int(self.chains))
         try:
-            with Workers(n_jobs) as workers, watch:
+            with Workers(n_jobs) as workers:
                 return sampler.sample(
                     problem,
                     tune=sampler.tune if self.tune is None else int(self.tune),

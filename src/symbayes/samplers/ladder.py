@@ -19,6 +19,8 @@ MOVE_SHAPE = (0.5, 1.0)
 LARGEST_ROUND = 64
 # Extra columns of the output: the variances of the constants.
 _OUTPUT_NUMBERS = NUMBERS + 2
+# Nodes of a state, on average over the replicas, up to which a draw costs what it usually does.
+_ORDINARY_NODES = 18.0
 # A term that moves the response by a smaller part of its spread does nothing.
 _NEGLIGIBLE = 1.0e-9
 # A pair that never rejects still gets some room, so that temperatures stay apart.
@@ -71,6 +73,13 @@ class Replicas:
     def optimise(self, share: float) -> None:
         """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""
         self.scratch.few.share[0] = share
+
+    @property
+    def cost(self) -> float:
+        """What a draw costs in units of one whose states have an ordinary size, at least 1."""
+        n = len(self.ladder.power)
+        nodes = sum(len(tree) for replica in range(n) for tree in self.trees(replica))
+        return max(1.0, nodes / (n * _ORDINARY_NODES))
 
     @property
     def cold(self) -> int:

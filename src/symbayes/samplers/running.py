@@ -26,8 +26,9 @@ class Watch:
     """Knows when to stop: at a time limit, or when the user presses Ctrl-C.
 
     While it is entered, a Ctrl-C is noted and the run ends after the current round with what it
-    has. A second one within two seconds interrupts as usual, also when another fit has begun in
-    between, as in cross-validation.
+    has; after sampling, formulas that are not polished yet stay as they are. A second one within
+    two seconds interrupts as usual, also when another fit has begun in between, as in
+    cross-validation.
     """
 
     _last_interrupt = -np.inf
@@ -71,7 +72,9 @@ class Watch:
         return self._for_sampling is not None and self.seconds >= share * self._for_sampling
 
     def over(self) -> bool:
-        """Return whether the time limit has passed, that of sampling and all that follows it."""
+        """Return whether what follows sampling has to be cut short as well."""
+        if self.interrupted:
+            return True
         return self.timeout is not None and self.seconds >= self.timeout
 
     def should_stop(self, share: float = 1.0) -> bool:

@@ -104,12 +104,12 @@ class Search:
     def run(
         self, budget: int, workers: Workers, watch: Watch, share: float, progress: Progress
     ) -> Found:
-        """Search for at most `budget` draws a ladder."""
-        done, stage = 0, 0
+        """Search for at most `budget` draws a ladder, fewer where states are large."""
+        done, spent, stage = 0, 0.0, 0
         settled = False
         exact = self._try_known_forms()
         self._note(watch.seconds)
-        while done < budget and not (exact or settled or watch.should_stop(share)):
+        while spent < budget and not (exact or settled or watch.should_stop(share)):
             length = min(_STAGE, budget - done)
             self._assign(stage)
             if stage == 1:
@@ -120,14 +120,15 @@ class Search:
                 if stage > 0:
                     workers.map(self._add_from_library, self._seekers)
                 done += n
-                progress("search", done, budget)
+                spent += n * float(np.mean([seeker.at_work.cost for seeker in self._seekers]))
+                progress("search", min(int(spent), budget), budget)
                 for seeker in self._seekers:
                     if seeker.other is not None and is_exact(seeker.other):
                         # Nothing more to learn there; the rest of the stage it is on y.
                         self._carry_back(seeker)
                 self._note(watch.seconds)
                 exact = any(is_exact(seeker.replicas) for seeker in self._seekers)
-                if exact or watch.should_stop(share):
+                if exact or spent >= budget or watch.should_stop(share):
                     break
             exact = self._collect()
             self._note(watch.seconds)
@@ -145,7 +146,7 @@ class Search:
         return Found(
             trees=self.best.trees,
             seekers=self._seekers,
-            finished=done >= budget or exact or settled,
+            finished=spent >= budget or exact or settled,
             exact=exact,
         )
 

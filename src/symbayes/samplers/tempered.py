@@ -43,6 +43,8 @@ _BETTER = 1.0
 # While drawing, one so far behind on average shows that warm-up was not over: it is gone through
 # again, at most so many times.
 _FAR_BEHIND, _MOST_RESTARTS = 25.0, 3
+# Not where a draw costs so many times what it usually does: that would take minutes.
+_MOST_COST_OF_RESTARTS = 1.5
 # Rows up to which rounds have their full length.
 _ROWS_A_ROUND = 2000
 # At the hottest temperature the data count as about so many rows.
@@ -133,7 +135,12 @@ class TemperedSampler:
             if self._settle(ladders, n_settle, workers, watch, progress, 1.0) < n_settle:
                 warmed_up = False
         return replace(
-            trace, warmed_up=warmed_up, restarts=restarts, search=finds, search_counts=searched
+            trace,
+            warmed_up=warmed_up,
+            timed_out=trace.timed_out or not (warmed_up or trace.interrupted),
+            restarts=restarts,
+            search=finds,
+            search_counts=searched,
         )
 
     def _settle(self, ladders, total, workers, watch, progress, share=_SETTLE_SHARE) -> int:
@@ -166,7 +173,7 @@ class TemperedSampler:
     ) -> Trace | None:
         """Return the draws; None if, meanwhile, a ladder has left others far behind."""
         traces = [ChainTrace() for _ in ladders]
-        done = 0
+        done, spent = 0, 0.0
         enough = False
 
         def keep(pair: tuple[Replicas, ChainTrace], n: int) -> None:
@@ -177,19 +184,22 @@ class TemperedSampler:
         pairs = list(zip(ladders, traces, strict=True))
         length = _round_length(len(ladders[0].problem.data.y))
         floor = exact_rss(ladders[0].problem) if exact else -1.0
-        while done < draws and not enough and not watch.should_stop():
+        while spent < draws and not enough and not watch.should_stop():
             n = min(_DRAWS_A_LOOK, draws - done)
             done += _run_rounds(
                 pairs, keep, n, length, workers, watch, 1.0,
                 partial(_report, progress, "drawing", done, draws),
                 lambda turn: _exchange_neighbours(ladders, turn, rng),
             )  # fmt: skip
+            cost = float(np.mean([ladder.cost for ladder in ladders]))
+            spent += n * cost
             enough = settled(traces, floor)
+            may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
             if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
                 means = [_mean_score(*pair) for pair in pairs]
                 if _catch_up(ladders, means, _FAR_BEHIND):
                     return None
-        timed_out = done < draws and not enough and not watch.interrupted
+        timed_out = spent < draws and not enough and not watch.interrupted
         if done == 0:
             # Stopped before the first draw: the states warm-up has reached are what there is.
             for pair in pairs:
