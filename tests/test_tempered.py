@@ -267,17 +267,28 @@ def test_costly_warm_up_is_not_gone_through_again(monkeypatch):
 
 
 def test_time_that_ran_out_in_warm_up_is_told():
+    class Hasty(Watch):
+        """Leaves no time for anything but the draws."""
+
+        def should_stop(self, share=1.0):
+            return share < 1.0
+
+    trace = sample(draws=10, watch=Hasty(None))
+    assert [len(chain) for chain in trace.chains] == [10, 10]
+    assert not trace.warmed_up
+    assert trace.timed_out
+
+
+def test_time_that_ran_out_before_the_last_draw_is_told(monkeypatch):
+    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
     watch = Watch(None)
 
     def report(phase, done, total):
-        if phase == "settling":
+        if phase == "drawing" and done >= 8:
             watch._for_sampling = 0.0
-        else:
-            watch._for_sampling = None
 
-    # As if the clock had gone back: all draws are made, but warm-up was cut short.
-    trace = sample(draws=10, tune=50, watch=watch, report=report)
-    assert not trace.warmed_up
+    trace = sample(draws=100, watch=watch, report=report)
+    assert [len(chain) for chain in trace.chains] == [8, 8]
     assert trace.timed_out
 
 

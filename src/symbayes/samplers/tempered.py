@@ -186,13 +186,14 @@ class TemperedSampler:
         floor = exact_rss(ladders[0].problem) if exact else -1.0
         while spent < draws and not enough and not watch.should_stop():
             n = min(_DRAWS_A_LOOK, draws - done)
-            done += _run_rounds(
+            made = _run_rounds(
                 pairs, keep, n, length, workers, watch, 1.0,
                 partial(_report, progress, "drawing", done, draws),
                 lambda turn: _exchange_neighbours(ladders, turn, rng),
             )  # fmt: skip
             cost = float(np.mean([ladder.cost for ladder in ladders]))
-            spent += n * cost
+            done += made
+            spent += made * cost
             enough = settled(traces, floor)
             may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
             if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
