@@ -21,6 +21,7 @@ MEASURES = (
     "memory",
     "growth",
     "cores",
+    "default_call",
     "recovery",
     "calibration",
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from symbayes.kernels import opcodes
@@ -30,11 +33,13 @@ def problem(
     noise_prior: NoisePrior | None = None,
     feature_weights=None,
     learn: bool = False,
+    most_constants: float = math.inf,
 ) -> Problem:
+    """Return a problem; the tables are so small that few constants would be allowed by default."""
     total = sum(operators.values())
     n_features = rows.X.shape[1]
     weights = np.ones(n_features) if feature_weights is None else np.asarray(feature_weights)
-    return make_problem(
+    made = make_problem(
         rows,
         {name: weight / total for name, weight in operators.items()},
         weights / weights.sum(),
@@ -43,6 +48,7 @@ def problem(
         terms,
         learn,
     )
+    return replace(made, data=made.data._replace(most_constants=float(most_constants)))
 
 
 def beliefs(made: Problem, scales=(1.0, 1.0), move_shape=(0.25, 3.0)) -> naive.Beliefs:

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from symbayes import DataWarning
+
 from .test_validation import X, Y, small
 
 EXTREME = {
@@ -18,7 +20,7 @@ EXTREME = {
         np.concatenate([X, np.repeat(X[:1], 1000, axis=0)]),
         np.concatenate([Y, np.repeat(Y[:1], 1000)]),
     ),
-    "three rows": (X[:3], Y[:3]),
+    "eight rows": (X[:8], Y[:8]),
     "outlier": (np.vstack([X, [[1e30, 1, 1]]]), np.append(Y, -1e20)),
 }
 
@@ -35,6 +37,21 @@ def test_extreme_data(case, parameters):
     assert formulas["probability"].sum() == pytest.approx(1.0)
     assert np.isfinite(formulas[["rmse", "r2"]]).all(axis=None)
     assert np.isfinite(model.best_formula_.predict(table)).all()
+
+
+def test_three_rows_are_fitted_with_a_warning():
+    with pytest.warns(DataWarning, match="3 rows are too few .*; add data"):
+        model = small().fit(X[:3], Y[:3])
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-45, 1e-30, 1e30, 1e55, 1e80, 1e150])
+def test_units_of_the_columns_do_not_matter(unit):
+    """Of all of them at once: also products of columns that are no numbers come to nothing."""
+    positive = np.exp(X / 2)
+    y = positive[:, 0] * positive[:, 1] + np.random.default_rng(0).normal(0, 0.1, len(X))
+    model = small(operators="default", n_terms="auto").fit(positive * unit, y)
+    assert model.score(positive * unit, y) > 0.9
 
 
 @pytest.mark.parametrize(("unit", "factor"), [(1e-300, 1e299), (1e300, 1e-300)])

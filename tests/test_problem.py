@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from symbayes.prior import TermsPrior, TreePrior
-from symbayes.problem import log_prior
+from symbayes.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.problem import log_prior, make_problem
 
 from . import naive
 from .kernels.calling import generator_state
@@ -67,3 +67,13 @@ def test_some_of_the_rows(learn):
     np.testing.assert_array_equal(part.data.noise_prior, whole.data.noise_prior)
     other = whole.on_rows(rows, np.exp(y[rows]))
     np.testing.assert_allclose(other.response()[:5], np.exp(y[rows]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "terms", "most"),
+    [(30, TermsPrior(), 12.0), (6, TermsPrior(), 2.4), (3, TermsPrior(), 2.0), (6, 4, 5.0)],
+)
+def test_two_constants_for_every_five_rows(n_rows, terms, most):
+    rows = table(n_rows)
+    made = make_problem(rows, {"+": 1.0}, np.ones(2) / 2, TreePrior(), NoisePrior(), terms)
+    assert made.data.most_constants == pytest.approx(most)

@@ -22,6 +22,7 @@ from symbayes import (
     TermsPrior,
     TreePrior,
 )
+from symbayes.kernels import opcodes
 from symbayes.parser import parse
 
 from .fits import EXACT, NOISY, X, assert_same, small
@@ -203,6 +204,16 @@ def test_only_the_operators_asked_for():
     allowed = {0, *(OPERATORS[name].opcode for name in ("+", "*"))}
     assert {int(op) for tree in trees for op in tree["op"]} <= allowed
     assert max(len(tree) for tree in trees) <= 7
+
+
+def test_a_few_noisy_rows_are_not_fitted_by_as_many_constants():
+    y = X[:10, 0] * X[:10, 1] + np.random.default_rng(0).normal(0, 0.5, 10)
+    model = small(operators=["+", "*", "lt", "sin"], n_terms="auto", draws=200, tune=500)
+    for _, fit in model.fit(X[:10], y)._posterior.models:
+        trees = fit.state.trees
+        transforms = sum(int((tree["op"] == opcodes.LT).sum()) for tree in trees)
+        assert 1 + len(trees) + 2 * transforms <= 4
+    assert max(len(fit.state.trees) for _, fit in model._posterior.models) > 1  # the limit is met
 
 
 @pytest.mark.parametrize("weights", [{"x0": 0}, {0: 0}, [0, 1], np.array([0.0, 2.0])])

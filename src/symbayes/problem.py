@@ -24,6 +24,9 @@ from .validation import Table
 
 # Concentration of the prior of learned column weights: about so many columns matter.
 _RELEVANT_COLUMNS = 4.0
+# Constants a model may have for each row. Where there are as many as rows, a formula goes through
+# all of them whatever the noise, and its likelihood has no bound: it would be certain, and wrong.
+_CONSTANTS_A_ROW = 0.4
 
 
 @dataclass(frozen=True)
@@ -186,12 +189,14 @@ def make_problem(
     y = y - mean
     scale = np.sqrt(np.average(y * y, weights=table.weights))
     root_weight = pad(np.sqrt(table.weights), 0.0)
+    fewest = 1.0 + (terms if isinstance(terms, int) else 1)  # else there would be no model at all
     data = Data(
         x=np.concatenate([pad(table.X[:, i], table.X[0, i]) for i in table.used]),
         y=pad(y / scale * np.sqrt(table.weights), 0.0),
         root_weight=root_weight,
         n=float(table.weights.sum()),
         noise_prior=np.array([noise_prior.shape, noise_prior.scale], dtype=float),
+        most_constants=max(_CONSTANTS_A_ROW * float(table.weights.sum()), fewest),
     )
     assert len(data.y) == padded(n_rows)
     return Problem(

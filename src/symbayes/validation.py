@@ -12,6 +12,8 @@ import pandas as pd
 from sklearn.utils.validation import validate_data
 
 FEWEST_ROWS = 3
+# Fewer rows than these get a warning.
+_FEW_ROWS = 8
 # Below this, floating-point numbers lose their digits.
 _SMALLEST_SPREAD = 1.0e-305
 
@@ -79,6 +81,13 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
         raise ValueError(
             f"y varies by only {np.ptp(y):.1g}, which is too little to compute with; multiply it "
             "by a factor"
+        )
+    if len(y) < _FEW_ROWS:
+        warnings.warn(
+            f"{_count(len(y), 'row')} are too few to tell formulas apart: some fit by chance, so "
+            "do not trust their probabilities; add data, or say how noisy it is (noise_prior)",
+            DataWarning,
+            stacklevel=3,
         )
     return Table(X, y, weights, _usable_columns(estimator, X))
 

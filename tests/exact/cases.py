@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -43,6 +44,7 @@ class Case:
     n_features: int = 2
     beta: float = 0.3
     learn: bool = False
+    most_constants: float = math.inf
 
     @property
     def name(self) -> str:
@@ -56,6 +58,8 @@ class Case:
             parts.append("steep")
         if self.learn:
             parts.append("learned")
+        if self.most_constants < math.inf:
+            parts.append(f"constants<={self.most_constants}")
         return "-".join(parts)
 
     @property
@@ -83,6 +87,7 @@ def space_of(case: Case) -> Space:
         noise_prior=NoisePrior(shape=4.0, scale=0.5),
         feature_weights=[1.0, 2.0][: case.n_features],
         learn=case.learn,
+        most_constants=case.most_constants,
     )  # fmt: skip
     return enumerate_space(problem, rows.X, rows.y, rows.weights, case.likelihood, case.temperature)
 

@@ -15,6 +15,7 @@ CASES = {
     "steep": test_stationarity.STEEP,
     "free": test_stationarity.FREE,
     "lt": test_stationarity.LT,
+    "limited": test_stationarity.LIMITED,
     "waves": test_stationarity.WAVES,
     "paper": test_stationarity.PAPER,
     "paper-lt": test_stationarity.PAPER_LT,

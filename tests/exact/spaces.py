@@ -168,6 +168,8 @@ def _log_urns(state, problem):
 def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, rng):
     """Log-likelihood with constants averaged over their prior, and a sample of them."""
     n_lt = sum(len(tree.transforms()) for tree in state)
+    if likelihood == "collapsed" and 1 + len(state) + 2 * n_lt > problem.data.most_constants:
+        return -math.inf, None
     has_lt = "lt" in problem.operator_weights
     nu, lam = (float(v) for v in problem.data.noise_prior)
     n = float(np.sum(weights))

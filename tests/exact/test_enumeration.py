@@ -21,6 +21,7 @@ CASES = [
     Case("collapsed", (2, 0.5), max_nodes=4, learn=True),
     Case("collapsed", (2, 0.5), "sums", max_nodes=3, learn=True),
     Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, learn=True),
+    Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, most_constants=4),
     Case("plug-in", 1),
     Case("plug-in", 2, max_nodes=4),
     Case("plug-in", 2, max_nodes=3, weighted=True),

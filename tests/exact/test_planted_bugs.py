@@ -199,6 +199,10 @@ BUGS = {
         "after a rejection": (
             "prior.scales[0], prior.scales[1] = scale_a, scale_b\n", "pass\n"),
     }),
+    **_bugs("limit", "chain.py", "limited", "birth-death", {
+        "constants of trees": ("constants += 2 * transforms", "constants += 0 * transforms"),
+        "coefficients": ("constants = 1 + n_terms", "constants = 1"),
+    }),
 }  # fmt: skip
 
 

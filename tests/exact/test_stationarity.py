@@ -45,6 +45,8 @@ RARE = ("split-merge", "exchange")
 PLAIN = Case("collapsed", 1)
 FREE = Case("collapsed", (2, 0.5), max_nodes=4)
 LT = Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1)
+# One `lt` in one term, or two terms without: many moves are cut off.
+LIMITED = Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, most_constants=4)
 STEEP = Case("collapsed", 1, beta=1.5)
 # Ratios of a split lie on both sides of one here; else a wrong factor would change nothing.
 SUMS = Case("collapsed", (2, 1.5), "sums", max_nodes=4, beta=1.5, temperature=0.6)
@@ -76,6 +78,7 @@ COMBINATIONS = [
         for m in PAIRS
         if m not in ("reassign-feature", "split-merge", "weights")  # one column, no sums
     ],
+    *[(LIMITED, m) for m in ("grow-prune", "insert-delete", "reassign-operator", "birth-death")],
     *[(LEARNED, m) for m in PAIRS if m not in ("stay", "newton", "scales")],
     *[(WAVES, m) for m in ("stay", "newton", "insert-delete")],
     (WARM_WAVES, "newton"),

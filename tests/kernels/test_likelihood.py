@@ -74,6 +74,18 @@ def test_exact_fits_keep_their_digits():
         assert lower <= rss / 100 * np.var(rows.y) <= upper
 
 
+def test_a_model_may_have_only_so_many_constants():
+    """An intercept, a coefficient for each term and two constants for each `lt` are counted."""
+    trees = [op("lt", X0), op("sin", op("lt", X1))]
+    trees[0].a = trees[1].children[0].a = 2.0
+    rows = table(20)
+    for most, possible in ((7.0, True), (6.0, False)):
+        made = problem(rows, {"+": 1.0}, terms=2, most_constants=most)
+        assert rss_of(made, trees[:1]) >= 0.0
+        assert (rss_of(made, trees) >= 0.0) == possible
+        assert rss_of(made, trees, allow=True) >= 0.0  # the paper's likelihood has no such limit
+
+
 def test_nearly_collinear_terms_are_refined():
     rng = np.random.default_rng(3)
     X = np.asfortranarray(rng.uniform(1, 2, (200, 2)))

@@ -6,6 +6,7 @@ import numpy as np
 
 from .compiling import entry_point, kernel
 from .likelihood import project, residual_sum_of_squares, standardise
+from .tree import count_nodes
 
 # Entries of `Chain.numbers`.
 LOG_LIKELIHOOD = 0
@@ -100,14 +101,26 @@ def tree_start(chain, slot):
     return slot * (chain.nodes.shape[0] // chain.slots.shape[0])
 
 
+@kernel
+def _count_constants(chain, n_terms):
+    """Return the number of constants of a model: those of its trees, coefficients, intercept."""
+    constants = 1 + n_terms
+    for k in range(n_terms):
+        _, transforms, _ = count_nodes(chain.nodes, tree_start(chain, chain.slots[k]))
+        constants += 2 * transforms
+    return constants
+
+
 @entry_point
 def fit(evaluate, chain, slot, n_terms, data, scratch, allow):
     """Return the residual sum of squares of the first `n_terms` terms.
 
     If `slot` is not negative, the tree there is new: its column is made first. Return -1 when it
-    has none (not finite somewhere, or constant), or when a term is redundant, unless `allow` says
-    that its coefficient is then 0.
+    has none (not finite somewhere, or constant), or when a term is redundant or the model has too
+    many constants, unless `allow` says that neither matters (a redundant term has coefficient 0).
     """
+    if not allow and _count_constants(chain, n_terms) > data.most_constants:
+        return -1.0
     n_rows = data.y.shape[0]
     if slot >= 0:
         evaluate(

@@ -47,6 +47,8 @@ class Data(NamedTuple):
     """Sum of the weights: the number of rows, as the likelihood counts them."""
     noise_prior: np.ndarray
     """`[nu, lam]` of the inverse-gamma prior of the noise variance of the scaled response."""
+    most_constants: float
+    """How many constants a model may have, its coefficients and its intercept included."""
 
 
 @reduction

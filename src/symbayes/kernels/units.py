@@ -67,7 +67,7 @@ def signatures() -> dict[str, Any]:
     few = Few(reals, reals, reals, ints, *[reals] * 7)
     scratch = typeof(Scratch(ints, ints, *[reals] * 8, ints, few))
     ladder = typeof(Ladder(bits, reals, ints, reals, ints, ints, ints))
-    data = typeof(Data(reals, reals, reals, 0.0, reals))
+    data = typeof(Data(reals, reals, reals, 0.0, reals, 0.0))
     prior = typeof(Prior(*[reals] * len(Prior._fields)))
     priors = typeof(Prior(*[np.empty((0, 0))] * len(Prior._fields)))
     reals, ints, bits, nodes = typeof(reals), typeof(ints), typeof(bits), typeof(nodes)

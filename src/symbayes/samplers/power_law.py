@@ -42,9 +42,24 @@ def power_law_trees(
             result.append(tree)
             continue
         (values,) = evaluate_trees([tree], columns)
-        slope, intercept = np.polyfit(values, z, 1)
-        result += carry_back(target, [tree], intercept, np.array([slope]), operators)
+        line = _line(values, z)
+        if line is not None:
+            intercept, slope = line
+            result += carry_back(target, [tree], intercept, np.array([slope]), operators)
     return result
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float] | None:
+    """Return intercept and slope of the least-squares line; None if they are no numbers."""
+    unit = np.abs(x).max()
+    with np.errstate(all="ignore"):  # columns in extreme units, whose product may be 0 or infinite
+        u = x / unit
+        u -= u.mean()
+        slope = (u @ y) / (u @ u) / unit
+        intercept = y.mean() - slope * x.mean()
+    if not (np.isfinite(intercept) and np.isfinite(slope)):
+        return None
+    return float(intercept), float(slope)
 
 
 def power_law(columns: np.ndarray, z: np.ndarray) -> np.ndarray | None:
