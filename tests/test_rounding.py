@@ -30,6 +30,11 @@ def offered(text, truth, noise=0.0, n=200, seed=0):
         (250.0, 1e-6, None),  # too large to be striking
         (0.31, 0.2, None),  # so coarse that everything is near something
         (0.0, 0.0, 0.0),
+        (1.7e308, 1e300, None),
+        (-1.7e308, 0.0, None),
+        (np.inf, 0.0, None),
+        (np.nan, 0.0, None),
+        (2.0, np.inf, None),
     ],
 )
 def test_nearest_simple(value, tolerance, simple):
@@ -54,9 +59,12 @@ def test_noise_is_allowed_for():
 
 
 def test_the_data_may_object():
-    found = offered("2.1*x0 + 0.3", lambda x, z: 2.137 * x + 0.291, noise=1e-3)
-    assert list(constants(found)) == pytest.approx([2.137, 0.291], abs=2e-3)
-    assert 2.0 not in constants(found)
+    """Then the formula stays as it is, to the last digit."""
+    found = offered("2.1371*x0 + 0.2907", lambda x, z: 2.137 * x + 0.291, noise=1e-3)
+    assert list(constants(found)) == [2.1371, 0.2907]
+    # Where another constant is rounded, those that are not are fitted again.
+    found = offered("2.1*x0 + 0.9999*x1", lambda x, z: 2.137 * x + z, noise=1e-3)
+    assert list(constants(found)) == pytest.approx([2.137], abs=2e-3)
 
 
 def test_nothing_is_rounded_with_as_many_constants_as_rows():

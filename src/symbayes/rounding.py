@@ -76,7 +76,8 @@ def rounded(
             if simple is not None:
                 options.append((abs(simple - values[i]) / reach, i, simple))
         if not options:
-            return tidy(with_constants(expression, values))
+            # The constants were fitted again only to judge simple ones.
+            return expression if free.all() else tidy(with_constants(expression, values))
         _, i, simple = min(options)
         trial, rest = values.copy(), free.copy()
         trial[i], rest[i] = simple, False
@@ -164,6 +165,7 @@ def _deviations(
         jacobian = np.nan_to_num(jacobian / scale, nan=0.0, posinf=0.0, neginf=0.0)
         inverse = np.linalg.pinv(jacobian, rcond=1e-9)
         noise = (float(np.sum(base**2)) + least) / max(len(base) - jacobian.shape[1], 1)
-        deviation[free] = np.sqrt(noise * np.sum(inverse**2, axis=1)) / scale
-        natural[free] = 1.0 / (scale * np.sqrt(np.maximum(np.mean(jacobian**2, axis=0), 1e-30)))
+        with np.errstate(over="ignore"):  # a constant that may be anything is not rounded
+            deviation[free] = np.sqrt(noise * np.sum(inverse**2, axis=1)) / scale
+            natural[free] = 1.0 / (scale * np.sqrt(np.maximum(np.mean(jacobian**2, axis=0), 1e-30)))
     return deviation, natural

@@ -47,6 +47,8 @@ def nearest_simple(value: float, tolerance: float, by_chance: float) -> float | 
     True
     """
     for kind in KINDS:
+        if not abs(value) <= kind.most + kind.unit:
+            continue  # too large, or so large that the quotient would be no number
         candidate = round(value / kind.unit) * kind.unit
         close = abs(value - candidate) <= tolerance
         rare = 2.0 * tolerance <= by_chance * kind.trust * kind.unit
