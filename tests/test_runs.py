@@ -217,6 +217,22 @@ def test_history_of_the_paper():
     assert (model.formulas_["n_terms"] == 2).all()
 
 
+def test_predictions_on_the_way_of_the_paper():
+    model = small(sampler=PaperSampler(max_trees=500), chains=2, tune=0, draws=10**6)
+    history = model.fit(X, NOISY).history_
+    stages = np.array(list(model.staged_predict(X)))
+    assert stages.shape == (len(history), len(X))
+    error = np.sqrt(np.mean((stages - NOISY) ** 2, axis=1))
+    np.testing.assert_allclose(error, history["rmse"], rtol=1e-6)
+    np.testing.assert_allclose(list(model.staged_predict(X[:5])), stages[:, :5], rtol=1e-9)
+
+
+def test_only_the_paper_has_predictions_on_the_way():
+    model = small().fit(X, NOISY)
+    with pytest.raises(AttributeError, match="sampler='paper'"):
+        model.staged_predict(X)
+
+
 def test_paper_stops_after_enough_models(monkeypatch):
     reported = []
     monkeypatch.setattr(Display, "update", lambda self, *report: reported.append(report))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -59,6 +59,8 @@ class Posterior:
         self._scaled_y = y / problem.y_scale - problem.y_mean / problem.y_scale
         self._row_weights = weights
         self._plug_in = plug_in
+        # Of the paper's sampler, whose path is of interest as well as where it led.
+        self._path = trace.chains if plug_in else []
         self._training = problem.data.x.reshape(-1, len(problem.data.y))
         # Fits cost time with the number of rows; for large tables only so many are made.
         most = min(_MOST_FITS, max(_FEWEST_FITS, _MOST_WORK // len(y)))
@@ -269,6 +271,19 @@ class Posterior:
     def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return mean, standard deviation and share of draws left out, for each row."""
         return prediction.predict(self.models, X, self._problem, self._plug_in)
+
+    def stages(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield what each model on the way predicts, chain after chain."""
+        columns = np.ascontiguousarray(X.T)
+        with np.errstate(all="ignore"):
+            for chain in self._path:
+                for nodes, n_terms in zip(chain.nodes, chain.n_terms, strict=True):
+                    trees = tuple(split_terms(nodes, n_terms))
+                    model = self._fit(State(trees, 0.0, 0.0, 0.0))
+                    if model is None:
+                        yield np.full(len(X), np.nan)
+                    else:
+                        yield model.intercept + model.coefficients @ evaluate_trees(trees, columns)
 
     def sample(
         self, X: np.ndarray, n_draws: int, rng: np.random.Generator

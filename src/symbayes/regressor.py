@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral, Real
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from .diagnostics import cut_short, effort, history
 from .kernels import units
 from .operators import operator_weights
+from .parameters import check_parameters, check_seed, terms_for
 from .posterior import NoFiniteModel, Posterior
-from .prior import NoisePrior, TermsPrior, TreePrior, terms_prior
+from .prior import NoisePrior, TermsPrior, TreePrior
 from .problem import Problem, check_buildable, make_problem, resolve_feature_weights
 from .progress import Display
 from .samplers.ladder import NoStart
@@ -28,10 +27,6 @@ from .samplers.running import Watch, Workers
 from .samplers.tempered import TemperedSampler
 from .trace import Trace
 from .validation import Table, check_new_rows, check_table, feature_names
-
-_SAMPLERS = {"tempered": TemperedSampler, "paper": PaperSampler}
-# The paper's number of terms, where the user leaves the choice to its sampler.
-_PAPER_TERMS = 2
 
 
 class SamplingWarning(UserWarning):
@@ -173,9 +168,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             Ctrl-C ends the run early; what was drawn so far is kept, and a warning says so. A
             second one within two seconds raises KeyboardInterrupt.
         """
-        sampler = self._check_parameters()
-        random_state = self._check_random_state()
-        terms = self._terms(sampler)
+        sampler = check_parameters(self)
+        random_state = check_seed(self.random_state)
+        terms = terms_for(sampler, self.n_terms)
         weights = operator_weights(self.operators)
         table = check_table(self, X, y, sample_weight)
         problem = self._make_problem(table, weights, terms, sampler.noise_prior)
@@ -223,6 +218,23 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             )
         return (mean, std) if return_std else mean
 
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield what each accepted model of the paper's sampler predicts.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_columns)
+
+        Yields
+        ------
+        prediction : ndarray of shape (n_rows,)
+            In the order of `history_`; nan where a model has no finite value.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "history_"):
+            raise AttributeError("staged_predict needs a model fitted with sampler='paper'")
+        return self._posterior.stages(check_new_rows(self, X)[:, self._used])
+
     def inclusion_probability(self) -> pd.Series:
         """Return for each column the probability that the formula uses it.
 
@@ -236,80 +248,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         result = np.zeros(len(names))
         result[self._used] = self._posterior.inclusion()
         return pd.Series(result, index=names, name="inclusion probability")
-
-    def _check_parameters(self) -> TemperedSampler | PaperSampler:
-        """Check what does not depend on the data; return the sampler's settings."""
-        for name, kind in (
-            ("tree_prior", TreePrior),
-            ("noise_prior", NoisePrior),
-        ):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, kind):
-                raise TypeError(
-                    f"{name} must be a {kind.__name__}, for example {kind()}, not "
-                    f"{type(value).__name__}"
-                )
-        for name, least in (("draws", 1), ("tune", 0), ("chains", 1)):
-            value = getattr(self, name)
-            if name == "tune" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Integral):
-                raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
-            if value < least:
-                raise ValueError(f"{name} is {value}; it must be at least {least}")
-        if self.timeout is not None:
-            if isinstance(self.timeout, bool) or not isinstance(self.timeout, Real):
-                raise TypeError(
-                    "timeout must be a number of seconds or None, not "
-                    f"{type(self.timeout).__name__}"
-                )
-            if not self.timeout > 0:
-                raise ValueError(
-                    f"timeout is {self.timeout}; it must be above 0 seconds, or None for no limit"
-                )
-        if self.n_jobs is not None and (
-            isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral)
-        ):
-            raise TypeError(f"n_jobs must be an integer or None, not {type(self.n_jobs).__name__}")
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
-        if self.hyperparameters not in ("learn", "fixed"):
-            raise ValueError(
-                f"hyperparameters={self.hyperparameters!r}; it must be 'learn' or 'fixed'"
-            )
-        if not isinstance(self.progress, bool | np.bool_):
-            raise TypeError(f"progress must be True or False, not {self.progress!r}")
-        if isinstance(self.sampler, TemperedSampler | PaperSampler):
-            return self.sampler
-        if not isinstance(self.sampler, str):
-            raise TypeError(
-                "sampler must be 'tempered', 'paper', a TemperedSampler or a PaperSampler, not "
-                f"{type(self.sampler).__name__}"
-            )
-        if self.sampler not in _SAMPLERS:
-            raise ValueError(
-                f"sampler={self.sampler!r}; it must be one of {', '.join(map(repr, _SAMPLERS))}"
-            )
-        return _SAMPLERS[self.sampler]()
-
-    def _check_random_state(self) -> np.random.RandomState:
-        try:
-            return check_random_state(self.random_state)
-        except ValueError:
-            raise ValueError(
-                f"random_state is {self.random_state!r}; it must be an integer from 0 to 2**32 - 1,"
-                " a numpy.random.RandomState or None"
-            ) from None
-
-    def _terms(self, sampler: TemperedSampler | PaperSampler) -> TermsPrior | int:
-        terms = terms_prior(self.n_terms)
-        if isinstance(sampler, PaperSampler) and not isinstance(terms, int):
-            if isinstance(self.n_terms, TermsPrior):
-                raise ValueError(
-                    "sampler='paper' works with a fixed number of terms; set n_terms to an integer"
-                )
-            return _PAPER_TERMS
-        return terms
 
     def _make_problem(
         self,
