@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test test-slow test-fast lint coverage bench bench-quality bench-report clean
+.PHONY: help setup demo test test-slow test-fast lint coverage bench bench-quality bench-report reproduce clean
 
 help:
 	@echo "make demo       fit a built-in example and print the formulas found"
@@ -12,6 +12,7 @@ help:
 	@echo "make bench      measure speed against other tools (installs them, about half an hour)"
 	@echo "make bench-quality SWEEP=classic  find formulas, beside other tools (hours; goes on where it was)"
 	@echo "make bench-report  write docs/benchmark.md from the results of bench-quality"
+	@echo "make reproduce  do the paper's experiments again (hours; goes on where it was)"
 	@echo "make setup      only create $(VENV) and install symbayes into it"
 
 $(BIN)/python:
@@ -51,17 +52,20 @@ coverage: $(VENV)/.installed-test
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.run
 
-$(VENV)/.installed-bench: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	@touch $@
-
 SWEEP ?= paper classic feynman peers real columns calibration
 
-bench-quality: $(VENV)/.installed-bench
+bench-quality: $(VENV)/.installed
 	for sweep in $(SWEEP); do $(BIN)/python -m benchmarks.quality.run --sweep $$sweep || exit 1; done
 
-bench-report: $(VENV)/.installed-bench
+bench-report: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.quality.report
+
+$(VENV)/.installed-reproduce: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[reproduce]"
+	@touch $@
+
+reproduce: $(VENV)/.installed-reproduce
+	$(BIN)/symbayes reproduce all
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .coverage

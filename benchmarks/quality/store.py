@@ -1,27 +1,20 @@
-"""Results, one line of JSON for each finished run, appended and never rewritten.
-
-A killed run loses at most the line it was writing: a line that is no JSON is passed over, and the
-next result starts on a line of its own. Where a run was repeated, its last line counts.
-"""
+"""Results of the benchmark, one file a suite; see `symbayes.experiments.records`."""
 
 from __future__ import annotations
 
-import json
-import math
-import os
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.environment import ROOT
+from symbayes.experiments.records import Record, Records
 
 RESULTS = ROOT / "benchmarks" / "results" / "quality"
 
 #: What makes two runs the same run.
 KEY = ("suite", "problem", "noise", "seed", "method", "version", "seconds", "cores")
 
-Record = dict[str, Any]
+__all__ = ["KEY", "RESULTS", "Record", "Store", "key_of"]
 
 
 def key_of(record: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -29,7 +22,7 @@ def key_of(record: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(record[name] for name in KEY)
 
 
-class Store:
+class Store(Records):
     """The results of one suite.
 
     Parameters
@@ -39,59 +32,4 @@ class Store:
     """
 
     def __init__(self, suite: str, folder: Path = RESULTS):
-        self._path = folder / f"{suite}.jsonl"
-        self._lock = threading.Lock()
-        self._records = {key_of(record): record for record in _read(self._path)}
-
-    def __contains__(self, key: tuple[Any, ...]) -> bool:
-        return key in self._records
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self._records.values())
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def append(self, record: Record) -> None:
-        """Add a finished run, on disk before this returns."""
-        record = _without_nan(record)
-        line = json.dumps(record, allow_nan=False) + "\n"
-        with self._lock:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("ab") as file:
-                if file.tell() and not _ends_line(self._path):
-                    line = "\n" + line
-                # One write, so that two harnesses may share a file.
-                file.write(line.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            self._records[key_of(record)] = record
-
-
-def _without_nan(value: Any) -> Any:
-    """Return a value that JSON can hold: numbers that are none become null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {name: _without_nan(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(inner) for inner in value]
-    return value
-
-
-def _read(path: Path) -> Iterator[Record]:
-    if not path.exists():
-        return
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            record = json.loads(line)
-            key_of(record)
-        except (json.JSONDecodeError, KeyError, TypeError):
-            continue  # torn
-        yield record
-
-
-def _ends_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
+        super().__init__(folder / f"{suite}.jsonl", KEY)

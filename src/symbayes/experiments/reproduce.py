@@ -1,0 +1,210 @@
+"""All experiments: make the runs, write tables, figures and the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from .. import __version__
+from ..operators import OPERATOR_SETS
+from .accuracy import Accuracy, Complexity, Expressions, Robustness, Terms
+from .effort import FULL, QUICK, Effort
+from .experiment import Experiment, Section, Setting
+from .genetic import check_installed
+from .jobs import KEY, run_all, select
+from .memory import Memory
+from .methods import DEFAULT, METHODS, OPERATORS, PAPER, POPULATIONS, TERMS
+from .records import Records
+from .signals import Signals
+from .simulation import TASKS
+from .training import Training
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        Accuracy(),
+        Complexity(),
+        Expressions(),
+        Terms(),
+        Training(),
+        Memory(),
+        Robustness(),
+        Signals(),
+    )
+}
+ALL = "all"
+_RUNS = "runs.jsonl"
+
+#: Told what is being done, how much of it is done, and how much there is.
+Tell = Callable[[str, int, int], None]
+
+
+def reproduce(
+    experiment: str,
+    out: Path,
+    *,
+    effort: Effort = FULL,
+    n_jobs: int = -1,
+    seed: int = 0,
+    methods: Sequence[str] = METHODS,
+    tasks: Sequence[str] = TASKS,
+    prices: Path | None = None,
+    command: str = "symbayes.experiments.reproduce",
+    tell: Tell = lambda what, done, total: None,
+) -> Path:
+    """Do experiments of the paper again.
+
+    What is finished is kept in ``out/runs.jsonl`` at once and never done again, so that a call
+    that was stopped goes on where it was.
+
+    Parameters
+    ----------
+    experiment : str
+        One of `EXPERIMENTS`, or "all".
+    out : Path
+        Folder for tables (CSV, Markdown) and figures (SVG, PNG).
+    effort : Effort
+        How much of everything.
+    n_jobs : int
+        Processes, as in joblib.
+    seed : int
+    methods, tasks : sequence of str
+        Some of `METHODS` and of the tasks f1 to f6.
+    prices : Path, optional
+        The index study's prices, a CSV with date, open, high, low, close.
+    command : str
+        What the report says to have been made by.
+    tell : callable
+        Called with what is being done, how much is done, and how much there is.
+
+    Returns
+    -------
+    Path
+        The report.
+    """
+    chosen = _chosen(experiment)
+    for kind, asked, known in (("method", methods, METHODS), ("task", tasks, TASKS)):
+        unknown = [name for name in asked if name not in known]
+        if unknown:
+            raise ValueError(f"no {kind} {unknown[0]!r}; there are {', '.join(known)}")
+    if any(method in POPULATIONS for method in methods) and experiment != Signals.name:
+        check_installed()
+    # In the order of the paper, whatever the order they were asked for.
+    setting = Setting(
+        effort, seed,
+        tuple(name for name in METHODS if name in methods),
+        tuple(name for name in TASKS if name in tasks),
+        prices,
+    )  # fmt: skip
+    start = time.monotonic()
+    jobs = {one.name: one.jobs(setting) for one in chosen}
+    out.mkdir(parents=True, exist_ok=True)
+    records = Records(out / _RUNS, KEY)
+    run_all(
+        [job for some in jobs.values() for job in some], records, n_jobs,
+        lambda done, total: tell("runs", done, total),
+    )  # fmt: skip
+    sections = {}
+    for i, one in enumerate(chosen):
+        found = select(records, [job for job, _ in jobs[one.name]])
+        sections[one] = one.summarise(found, setting)
+        _write(sections[one], out)
+        tell("tables", i + 1, len(chosen))
+    report = out / ("report.md" if experiment == ALL else f"{experiment}.md")
+    with _whole(report) as path:
+        path.write_text(_report(sections, setting, command, time.monotonic() - start), "utf-8")
+    return report
+
+
+def _chosen(experiment: str) -> list[Experiment]:
+    if experiment == ALL:
+        return list(EXPERIMENTS.values())
+    if experiment not in EXPERIMENTS:
+        raise ValueError(
+            f"no experiment {experiment!r}; there are {', '.join(EXPERIMENTS)} and {ALL}"
+        )
+    return [EXPERIMENTS[experiment]]
+
+
+def _write(section: Section, out: Path) -> None:
+    """Write tables and figures, each under a temporary name first."""
+    import matplotlib
+
+    for name, table in section.tables.items():
+        with _whole(out / f"{name}.csv") as path:
+            table.to_csv(path, index=False, float_format="%.10g", lineterminator="\n")
+    # The same figure is the same file: no date in it, and names that do not change.
+    with matplotlib.rc_context({"svg.hashsalt": "symbayes", "svg.fonttype": "path"}):
+        for name, figure in section.figures.items():
+            with _whole(out / f"{name}.svg") as path:
+                figure.savefig(path, format="svg", metadata={"Date": None})
+            with _whole(out / f"{name}.png") as path:
+                figure.savefig(path, format="png", dpi=150, metadata={"Software": None})
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Give a temporary name to write to, and rename when all is written."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    yield temporary
+    temporary.replace(path)
+
+
+def _report(
+    sections: dict[Experiment, Section], setting: Setting, command: str, seconds: float
+) -> str:
+    names = ", ".join(one.name for one in sections)
+    said = "".join(f" ({section.headline})" for section in sections.values() if section.headline)
+    lines = [
+        f"# Bayesian Symbolic Regression, reproduced: {names}{said}",
+        "",
+        f"Made by `{command}` with symbayes {__version__}, seed {setting.seed}; the last call took "
+        f"{_duration(seconds)}, runs kept from earlier calls aside. Published figures are from "
+        "Jin, Fu, Kang, Guo and Guo, [arXiv:1910.08892](https://arxiv.org/abs/1910.08892).",
+    ]
+    if any(one.name != Signals.name for one in sections):
+        lines += ["", _methods(setting)]
+    for one, section in sections.items():
+        files = ", ".join(f"[{name}.csv]({name}.csv)" for name in section.tables)
+        lines += ["", f"## {one.title}", "", f"{_again(one, setting)}", "", section.text]
+        lines += [f"\n![{one.title}]({name}.svg)" for name in section.figures]
+        lines += ["", f"Data: {files}."] if files else []
+    return "\n".join(lines) + "\n"
+
+
+def _again(one: Experiment, setting: Setting) -> str:
+    """Return how to make one of the tables."""
+    effort = setting.effort
+    size = {FULL: "", QUICK: " --quick"}.get(effort)
+    if size is None:
+        return f"Seed {setting.seed}, replications: {effort.replications}."
+    prices = f" --prices {setting.prices.name}" if setting.prices and one.name == "signals" else ""
+    return f"Reproduce with `symbayes reproduce {one.name}{size} --seed {setting.seed}{prices}`."
+
+
+def _methods(setting: Setting) -> str:
+    effort = setting.effort
+    told = {
+        PAPER: f'`sampler="paper"`, {effort.trees:,} trees, K = {TERMS}',
+        DEFAULT: f"the default sampler, number of terms learned, {effort.draws:,} draws a chain",
+        **{
+            name: f"genetic programming by gplearn, {effort.generations} generations of "
+            f"{size:,}, its defaults otherwise"
+            for name, size in POPULATIONS.items()
+        },
+    }
+    lines = [f"- *{method}*: {told[method]}." for method in setting.methods]
+    lines.append(
+        '- *published GP*: 200 generations of 100, "a total of 200,000 trees", the paper says; '
+        "200 times 100 is 20,000, so that gplearn is run with populations of 100 and of 1,000."
+    )
+    lines.append(f"\nOperators for all: {', '.join(OPERATOR_SETS[OPERATORS])}.")
+    return "\n".join(lines)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

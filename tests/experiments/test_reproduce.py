@@ -1,0 +1,254 @@
+"""Each experiment at its smallest size: shapes, resuming, repeating."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from symbayes.experiments import published
+from symbayes.experiments.effort import FULL, QUICK, Effort
+from symbayes.experiments.methods import DEFAULT, METHODS, PAPER
+from symbayes.experiments.prices import example_prices
+from symbayes.experiments.reproduce import EXPERIMENTS, reproduce
+from symbayes.experiments.simulation import simulate
+
+TINY = Effort(
+    replications=2,
+    trees=300,
+    generations=2,
+    noisy_replications=1,
+    memory_replications=1,
+    signals=3,
+    signal_trees=300,
+    draws=20,
+    tune=100,
+)
+PUBLISHED = [published.BSR, published.GP]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_populations():
+    """Genetic programming with populations that take no time."""
+    pytest.importorskip("gplearn", reason="needs symbayes[reproduce]")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    return tmp_path_factory.mktemp("reproduced")
+
+
+def make(experiment, out, **options):
+    options = {"effort": TINY, "n_jobs": 1, "seed": 1, "tasks": ["f2", "f5"], **options}
+    report = reproduce(experiment, out, **options)
+    return report.read_text(encoding="utf-8"), pd.read_csv(out / f"{experiment}.csv")
+
+
+def test_accuracy(out):
+    text, table = make("accuracy", out)
+    assert list(table.columns[:6]) == ["task", "dataset", "method", "mean", "std", "replications"]
+    assert len(table) == 2 * 4 * 6
+    assert list(dict.fromkeys(table["method"])) == [*PUBLISHED, *METHODS]
+    of = table.set_index(["task", "dataset", "method"])
+    assert of.loc[("f2", "test_6", published.GP), ["mean", "std"]].tolist() == [121.41, 126.19]
+    assert of.loc[("f2", "train", DEFAULT), "mean"] < 1e-6
+    assert (of["replications"] == [50, 50, 2, 2, 2, 2] * 8).all()
+    assert "121.41 ± 126.19" in text
+    assert "symbayes" in text.splitlines()[0] or "reproduced" in text.splitlines()[0]
+
+
+def test_complexity_counts_trees_only(out):
+    _, table = make("complexity", out)
+    of = table.set_index(["task", "method"])
+    assert of.loc[("f2", published.BSR), "mean"] == 12.25
+    # b (square(x0)) + c (cube(x1)): four nodes; coefficients and intercept do not count.
+    assert of.loc[("f2", DEFAULT), "mean"] == 4
+    # sin(x0) cos(x1): five.
+    assert of.loc[("f5", DEFAULT), "mean"] == 5
+
+
+def test_expressions(out):
+    text, table = make("expressions", out)
+    found = table.set_index(["task", "method"])["expression"]
+    assert found["f2", "truth"] == "8*x0**2 + 8*x1**3 - 15"
+    assert found["f2", DEFAULT] == "8*x0**2 + 8*x1**3 - 15"
+    assert "`8*x0**2" in text
+
+
+def test_terms(out):
+    _, table = make("terms", out)
+    assert list(dict.fromkeys(table["method"])) == [published.BSR, PAPER, DEFAULT]
+    assert sorted(set(table["terms"])) == [2, 4, 8]
+    assert len(table) == 2 * 3 * 3
+
+
+def test_training(out):
+    _, table = make("training", out)
+    assert set(table["method"]) == set(METHODS)
+    paper = table[(table["task"] == "f2") & (table["method"] == PAPER)]
+    assert (paper["trees"].diff().dropna() > 0).all()
+    assert paper["train"].notna().all()
+    assert (paper["nodes"] >= 2).all()
+    genetic = table[(table["task"] == "f2") & (table["method"] == "gplearn 100")]
+    assert genetic["trees"].tolist() == [100, 200]
+    for ending in ("svg", "png"):
+        assert (out / f"training.{ending}").stat().st_size > 1000
+
+
+def test_memory(out):
+    _, table = make("memory", out, tasks=["f2"], methods=[PAPER, "gplearn 100"])
+    of = table.set_index(["method", "measure"])["mean"]
+    assert of[PAPER, "peak"] > 30
+    assert of[PAPER, "fit"] >= 0
+
+
+def test_robustness(out):
+    _, table = make("robustness", out, tasks=["f5"], methods=[PAPER, DEFAULT])
+    assert sorted(set(table["noise"])) == [0.01, 0.05, 0.1]
+    of = table.set_index(["noise", "dataset", "method"])["mean"]
+    assert of[0.1, "test_3", DEFAULT] < of[0.1, "train", DEFAULT]
+
+
+def test_signals(out, tmp_path):
+    prices = tmp_path / "index.csv"
+    example_prices().to_csv(prices)
+    text, table = make("signals", out, prices=prices)
+    assert len(table) == 3
+    assert table["train"].between(0, 1).all()
+    beliefs = pd.read_csv(out / "signals_default.csv")
+    assert beliefs["dataset"].tolist() == ["train", "test"]
+    assert text.splitlines()[0].endswith("signals (none of 3 signals survives)")
+    body = text.split("## ")[1].splitlines()[4]
+    assert body.startswith("**None of the 3 signals looked at in these prices survives**")
+    assert (out / "signals.svg").exists()
+    # The generated series says so.
+    text, _ = make("signals", out)
+    assert "the generated example, a random walk" in text
+
+
+def test_signals_know_nothing_of_the_test_years(tmp_path):
+    prices = example_prices()
+    other = prices.copy()
+    later = prices.index.year > 2016
+    other.loc[later] *= np.random.default_rng(1).uniform(0.5, 2, (later.sum(), 1))
+    formulas = []
+    for name, table in (("one", prices), ("two", other)):
+        table.to_csv(tmp_path / f"{name}.csv")
+        make("signals", tmp_path / name, prices=tmp_path / f"{name}.csv")
+        formulas.append(pd.read_csv(tmp_path / name / "signals.csv")["formula"].tolist())
+    assert formulas[0] == formulas[1]
+
+
+def test_all_in_one_report(out):
+    report = reproduce("all", out, effort=TINY.repeated(1), n_jobs=1, seed=1, tasks=["f5"])
+    text = report.read_text(encoding="utf-8")
+    for experiment in EXPERIMENTS.values():
+        assert f"## {experiment.title}" in text
+    for name in re.findall(r"\]\((?!http)([^)]+)\)", text):
+        assert (out / name).exists(), name
+    assert "200 times 100 is 20,000" in text
+    assert text.count("Seed 1, replications: 1.") == len(EXPERIMENTS)
+
+
+def test_runs_are_shared_and_never_repeated(out):
+    make("accuracy", out)
+    before = (out / "runs.jsonl").read_text()
+    make("accuracy", out)
+    make("complexity", out)
+    assert (out / "runs.jsonl").read_text() == before
+
+
+def test_another_seed_or_size_is_another_run(tmp_path):
+    options = {"methods": [PAPER], "tasks": ["f5"]}
+    _, first = make("accuracy", tmp_path, **options)
+    _, second = make("accuracy", tmp_path, seed=2, **options)
+    assert not first.equals(second)
+    _, again = make("accuracy", tmp_path, **options)
+    pd.testing.assert_frame_equal(first, again)
+
+
+def test_cores_do_not_matter(tmp_path):
+    options = {"methods": [PAPER], "tasks": ["f5"]}
+    one, two = tmp_path / "one", tmp_path / "two"
+    make("accuracy", one, **options)
+    make("accuracy", two, n_jobs=2, **options)
+    assert (one / "accuracy.csv").read_bytes() == (two / "accuracy.csv").read_bytes()
+
+
+def test_replications_have_fresh_rows_and_methods_the_same():
+    first, second = simulate("f1", 0, seed=3), simulate("f1", 1, seed=3)
+    assert first.X.shape == (100, 2)
+    assert not np.array_equal(first.X, second.X)
+    assert {name: len(y) for name, (_, y) in first.tests.items()} == dict.fromkeys(
+        ("test_3", "test_6", "test_3_6"), 30
+    )
+    assert first.tests["test_3_6"][0].min() >= 3
+    noisy = simulate("f1", 0, seed=3, noise=0.1)
+    np.testing.assert_array_equal(noisy.X, first.X)
+    np.testing.assert_array_equal(noisy.tests["test_6"][1], first.tests["test_6"][1])
+    ratio = np.std(noisy.y - first.y) / np.sqrt(np.mean(first.y**2))
+    assert 0.07 < ratio < 0.13
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"experiment": "speed"}, "no experiment 'speed'"),
+        ({"methods": ["magic"]}, "no method 'magic'"),
+        ({"tasks": ["f7"]}, "no task 'f7'"),
+    ],
+)
+def test_unknown_names_are_refused(tmp_path, options, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        reproduce(options.pop("experiment", "accuracy"), tmp_path, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_efforts():
+    assert FULL.replications == 50
+    assert FULL.trees == 100_000
+    assert FULL.generations == 200
+    assert (FULL.signals, FULL.signal_trees) == (200, 10_000)
+    assert QUICK.repeated(3).replications == QUICK.repeated(3).signals == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_killed_in_the_middle_it_goes_on(tmp_path, n_jobs):
+    """Kill -9, the same command again, and the result is that of a run that was never killed."""
+
+    def command(out):
+        return [
+            sys.executable, "-m", "symbayes", "reproduce", "accuracy", "--quick", "--tasks", "f3",
+            "--methods", PAPER, "--replications", "8", "--n-jobs", str(n_jobs), "--out", str(out),
+        ]  # fmt: skip
+
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    runs = killed / "runs.jsonl"
+    process = subprocess.Popen(command(killed), start_new_session=True, stderr=subprocess.PIPE)
+    until = time.monotonic() + 120
+    while not (runs.exists() and runs.read_text().count("\n") >= 2):
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < until
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    kept = runs.read_text()
+    assert 2 <= kept.count("\n") < 8
+    # As if it had been killed while writing a line.
+    with runs.open("a") as file:
+        file.write('{"kind": "simul')
+    subprocess.run(command(killed), check=True, capture_output=True)
+    subprocess.run(command(whole), check=True, capture_output=True)
+    assert runs.read_text().startswith(kept)
+    complete = [json.loads(line) for line in runs.read_text().splitlines() if line.endswith("}")]
+    assert len({record["replication"] for record in complete}) == len(complete) == 8
+    assert (killed / "accuracy.csv").read_bytes() == (whole / "accuracy.csv").read_bytes()

@@ -1,0 +1,60 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from symbayes.cli import main
+
+
+def test_reproduce_writes_and_says_where(tmp_path, capsys):
+    out = tmp_path / "out"
+    words = ["reproduce", "accuracy", "--quick", "--tasks", "f5", "--methods", "symbayes default"]
+    assert main([*words, "--replications", "1", "--n-jobs", "1", "--out", str(out)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.strip() == str(out / "accuracy.md")
+    assert "runs 1/1" in captured.err
+    assert len(pd.read_csv(out / "accuracy.csv")) == 4 * 3
+    assert "--replications 1" in (out / "accuracy.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["reproduce", "speed"], "invalid choice"),
+        (["reproduce", "accuracy", "--replications", "0"], "below 1"),
+        (["reproduce", "accuracy", "--seed", "-1"], "below 0"),
+        ([], "required"),
+    ],
+)
+def test_mistakes_of_usage(words, complaint, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["reproduce", "signals", "--prices", "nowhere.csv"], "cannot be read"),
+        (["reproduce", "accuracy", "--n-jobs", "0"], "--n-jobs is 0"),
+    ],
+)
+def test_other_mistakes_are_one_line(words, complaint, capsys, tmp_path):
+    assert main([*words, "--out", str(tmp_path / "out")]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("symbayes: ")
+    assert complaint in lines[0]
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_has_examples(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    assert "examples:" in text
+    assert "accuracy" in text
