@@ -22,7 +22,7 @@ _SAMPLERS: dict[str, type[TemperedSampler] | type[PaperSampler]] = {
 _PAPER_TERMS = 2
 
 
-def check_parameters(model: Any) -> TemperedSampler | PaperSampler:
+def check_parameters(model: Any) -> Sampler:
     """Check what does not depend on the data; return the sampler's settings."""
     for name, kind in (
         ("tree_prior", TreePrior),

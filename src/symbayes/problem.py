@@ -189,14 +189,15 @@ def make_problem(
     y = y - mean
     scale = np.sqrt(np.average(y * y, weights=table.weights))
     root_weight = pad(np.sqrt(table.weights), 0.0)
+    n = float(table.weights.sum())
     fewest = 1.0 + (terms if isinstance(terms, int) else 1)  # else there would be no model at all
     data = Data(
         x=np.concatenate([pad(table.X[:, i], table.X[0, i]) for i in table.used]),
         y=pad(y / scale * np.sqrt(table.weights), 0.0),
         root_weight=root_weight,
-        n=float(table.weights.sum()),
+        n=n,
         noise_prior=np.array([noise_prior.shape, noise_prior.scale], dtype=float),
-        most_constants=max(_CONSTANTS_A_ROW * float(table.weights.sum()), fewest),
+        most_constants=max(_CONSTANTS_A_ROW * n, fewest),
     )
     assert len(data.y) == padded(n_rows)
     return Problem(

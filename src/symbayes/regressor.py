@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from .diagnostics import cut_short, effort, history
 from .kernels import units
 from .operators import operator_weights
-from .parameters import check_parameters, check_seed, terms_for
+from .parameters import Sampler, check_parameters, check_seed, terms_for
 from .posterior import NoFiniteModel, Posterior
 from .prior import NoisePrior, TermsPrior, TreePrior
 from .problem import Problem, check_buildable, make_problem, resolve_feature_weights
@@ -277,7 +277,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     def _sample(
         self,
         problem: Problem,
-        sampler: TemperedSampler | PaperSampler,
+        sampler: Sampler,
         random_state: np.random.RandomState,
         watch: Watch,
         display: Display,
@@ -306,7 +306,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     def _finish(
         self,
         problem: Problem,
-        sampler: TemperedSampler | PaperSampler,
+        sampler: Sampler,
         trace: Trace,
         table: Table,
         watch: Watch,

@@ -36,8 +36,8 @@ PUBLISHED = [published.BSR, published.GP]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_populations():
-    """Genetic programming with populations that take no time."""
+def gplearn():
+    """Nearly all of it compares with genetic programming."""
     pytest.importorskip("gplearn", reason="needs symbayes[reproduce]")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,10 +47,6 @@ class Setting:
             tune = "" if self.effort.tune is None else f", {self.effort.tune} of tuning"
             return f"{self.effort.draws} draws{tune}"
         return f"{self.effort.generations} generations"
-
-
-#: Draws into a file of this name, without its ending.
-Drawing = Callable[[Path], None]
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,8 @@ def _by_find(data: Simulation, model: Any) -> Steps:
     formulas.append(model.best_formula_)
     X, y = data.tests["test_3"]
     return {
-        "trees": np.linspace(0, model.diagnostics_["proposals"], len(formulas)).tolist(),
+        # Of a find only its time is known, not the trees proposed until then.
+        "trees": [np.nan] * (len(formulas) - 1) + [model.diagnostics_["proposals"]],
         "train": [rmse(formula.predict(data.X), data.y) for formula in formulas],
         "test_3": [rmse(formula.predict(X), y) for formula in formulas],
         "nodes": [formula.n_nodes for formula in formulas],
