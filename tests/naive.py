@@ -14,7 +14,7 @@ import numpy as np
 
 from symbayes.kernels import opcodes
 from symbayes.kernels.tree import NODE
-from symbayes.operators import BY_OPCODE
+from symbayes.operators import BY_OPCODE, OPERATORS
 
 MASK = 2**64 - 1
 
@@ -141,6 +141,26 @@ class Beliefs:
 
     def split(self, depth):
         return self.alpha * (1.0 + depth) ** -self.beta
+
+
+def is_allowed(tree, max_depth=None, nesting=None):
+    """Whether a tree keeps to limits on its levels and on operators inside operators, by name."""
+
+    def levels(node):
+        return 1 + max((levels(child) for child in node.children), default=0)
+
+    def most_inside(node, op):
+        """The largest number of such operators on a way down from the node, itself included."""
+        return (node.op == op) + max((most_inside(child, op) for child in node.children), default=0)
+
+    if max_depth is not None and levels(tree) > max_depth:
+        return False
+    for node in tree.operators():
+        for inner, most in (nesting or {}).get(BY_OPCODE[node.op].name, {}).items():
+            op = OPERATORS[inner].opcode
+            if max(most_inside(child, op) for child in node.children) > most:
+                return False
+    return True
 
 
 class TooLarge(Exception):

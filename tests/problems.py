@@ -34,6 +34,7 @@ def problem(
     feature_weights=None,
     learn: bool = False,
     most_constants: float = math.inf,
+    known: tuple[np.ndarray, ...] = (),
 ) -> Problem:
     """Return a problem; the tables are so small that few constants would be allowed by default."""
     total = sum(operators.values())
@@ -47,6 +48,7 @@ def problem(
         noise_prior or NoisePrior(shape=4.0, scale=0.5),
         terms,
         learn,
+        known,
     )
     return replace(made, data=made.data._replace(most_constants=float(most_constants)))
 

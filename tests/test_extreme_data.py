@@ -42,7 +42,7 @@ def test_extreme_data(case, parameters):
 def test_three_rows_are_fitted_with_a_warning():
     with pytest.warns(DataWarning, match="3 rows are too few .*; add data"):
         model = small().fit(X[:3], Y[:3])
-    assert np.isfinite(model.predict(X)).all()
+    assert np.isfinite(model.predict(X[:3])).all()
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1e-45, 1e-30, 1e30, 1e55, 1e80, 1e150])

@@ -61,3 +61,14 @@ def test_a_tree_without_a_value_is_left_alone():
     given = tree("log", "lt", 0, a=-1.0, b=0.0)
     (result,) = polished([given], X[0])
     np.testing.assert_array_equal(result, given)
+
+
+def test_constants_do_not_run_off():
+    """(x + b)/x is 1 + b/x, and the intercept makes up for the 1: any large b is as good."""
+    y = 5 / X[0] + 0.05 * np.random.default_rng(2).normal(size=150)
+    for b in (1.0, 30.0):
+        (result,) = polished([tree("/", "lt", 0, 0, a=1.0, b=b)], y)
+        assert np.abs([result["a"], result["b"]]).max() < 1e5
+    # The same with a second transform, which makes up for it as well.
+    trees = polished([tree("/", "lt", 0, "lt", 0, a=1.0, b=20.0)], y)
+    assert np.abs([trees[0]["a"], trees[0]["b"]]).max() < 1e6

@@ -35,7 +35,7 @@ def run(looking, budget):
 def budget_spent(looking, budget):
     seen = []
     with Workers(1) as workers:
-        looking.run(budget, workers, Watch(None), 1.0, lambda *report: seen.append(report[1]))
+        looking.run(budget, workers, Watch(None), 1.0, lambda status: seen.append(status.done))
     return seen[-1]
 
 

@@ -32,8 +32,9 @@ def target(n_rows=60, **options):
 def sample(settings=SMALL, tune=20, draws=10, chains=2, watch=None, report=lambda *_: None, **made):
     with Workers(1) as workers:
         return settings.sample(
-            target(**made), tune=tune, draws=draws, seeds=np.random.SeedSequence(0).spawn(chains),
-            workers=workers, watch=watch or Watch(None), progress=report,
+            target(**made), tune=tune, draws=draws, guesses=[],
+            seeds=np.random.SeedSequence(0).spawn(chains), workers=workers,
+            watch=watch or Watch(None), progress=report,
         )  # fmt: skip
 
 
@@ -98,6 +99,10 @@ def test_ladders_begin_where_their_searches_ended():
         assert as_lists(run.trees(hot)) in (as_lists(source.trees(other)), as_lists(GOOD))
 
 
+def ignore(phase, done, total, ended=False):
+    pass
+
+
 class Recorder:
     """Stands for a ladder: notes what it is asked to do."""
 
@@ -127,7 +132,7 @@ def test_settling(total, search, monkeypatch):
     ladder = Recorder()
     settings = TemperedSampler(search=search)
     with Workers(1) as workers:
-        done = settings._settle([ladder], total, workers, Watch(None), lambda *_: None)
+        done = settings._settle([ladder], total, workers, Watch(None), ignore)
     assert done == sum(call[1] for call in ladder.calls if call[0] == "run") == total
     # The temperatures were adapted, and then frozen; nothing inexact is left on.
     assert ("adapt",) in ladder.calls
@@ -142,7 +147,7 @@ def test_settling(total, search, monkeypatch):
 def test_settling_ends_when_it_has_to():
     ladder = Recorder()
     with Workers(1) as workers:
-        done = SMALL._settle([ladder], 100, workers, Watch(1.0, started=-1e9), lambda *_: None)
+        done = SMALL._settle([ladder], 100, workers, Watch(1.0, started=-1e9), ignore)
     assert done == 0
     assert ladder.calls[-2:] == [("share", 0.0), ("forget",)]
 
@@ -155,13 +160,14 @@ def test_rounds_of_large_tables_are_short():
 
 def test_a_run_has_its_draws_and_its_record():
     seen = []
-    trace = sample(report=lambda *report: seen.append(report))
+    trace = sample(report=seen.append)
     assert [len(chain) for chain in trace.chains] == [10, 10]
     assert [weights.tolist() for weights in trace.weights] == [[1.0] * 10] * 2
     assert trace.warmed_up
     assert [trace.interrupted, trace.timed_out, trace.settled] == [False] * 3
-    assert {phase for phase, _, _ in seen} == {"settling", "drawing"}
-    assert seen[-1] == ("drawing", 10, 10)
+    assert [status.phase for status in seen if status.ended] == ["settling", "drawing"]
+    assert {status.phase for status in seen} == {"settling", "drawing"}
+    assert (seen[-1].done, seen[-1].total, seen[-1].ended) == (10, 10, True)
     assert len(trace.ladders) == 2
     for record in trace.ladders:
         assert record.power[0] == 1.0
@@ -283,8 +289,8 @@ def test_time_that_ran_out_before_the_last_draw_is_told(monkeypatch):
     monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
     watch = Watch(None)
 
-    def report(phase, done, total):
-        if phase == "drawing" and done >= 8:
+    def report(status):
+        if status.phase == "drawing" and status.done >= 8:
             watch._for_sampling = 0.0
 
     trace = sample(draws=100, watch=watch, report=report)
@@ -296,8 +302,8 @@ def test_an_interrupt_while_drawing_keeps_what_there_is(monkeypatch):
     monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
     watch = Watch(None)
 
-    def report(phase, done, total):
-        watch.interrupted = phase == "drawing" and done >= 8
+    def report(status):
+        watch.interrupted = status.phase == "drawing" and status.done >= 8
 
     trace = sample(draws=1_000, watch=watch, report=report)
     assert [len(chain) for chain in trace.chains] == [8, 8]
@@ -317,10 +323,10 @@ def test_search_ends_at_an_exact_formula_and_is_carried_on():
     seen = []
     with Workers(1) as workers:
         trace = TemperedSampler(temperatures=4).sample(
-            made, tune=2_000, draws=20, seeds=np.random.SeedSequence(1).spawn(2), workers=workers,
-            watch=Watch(None), progress=lambda *report: seen.append(report),
+            made, tune=2_000, draws=20, guesses=[], seeds=np.random.SeedSequence(1).spawn(2),
+            workers=workers, watch=Watch(None), progress=seen.append,
         )  # fmt: skip
-    searched = max(done for phase, done, _ in seen if phase == "search")
+    searched = max(status.done for status in seen if status.phase == "search")
     assert searched < 2_000
     assert trace.warmed_up
     for chain in trace.chains:

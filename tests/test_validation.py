@@ -195,7 +195,7 @@ BAD_PARAMETERS = [
         "no tree can be built.*at least 3 nodes and tree_prior.max_nodes is 2; raise max_nodes",
     ),
     ({"tree_prior": {"alpha": 0.5}}, TypeError, "tree_prior must be a TreePrior.*not dict"),
-    ({"noise_prior": 0.1}, TypeError, "noise_prior must be a NoisePrior.*not float"),
+    ({"noise_prior": True}, TypeError, "noise_prior must be .small., a number .* not bool"),
     ({"n_terms": 0}, ValueError, "n_terms is 0"),
     ({"n_terms": 2.0}, TypeError, "n_terms must be"),
     ({"n_terms": "two"}, ValueError, "n_terms='two'"),
@@ -204,7 +204,8 @@ BAD_PARAMETERS = [
     ({"n_terms": TermsPrior(), "sampler": "paper"}, ValueError, "set n_terms to an integer"),
     ({"sampler": "gibbs"}, ValueError, "sampler='gibbs'; it must be one of 'tempered', 'paper'"),
     ({"sampler": None}, TypeError, "sampler must be 'tempered'.*not NoneType"),
-    ({"hyperparameters": "guess"}, ValueError, "hyperparameters='guess'; it must be 'learn' or"),
+    ({"hyperparameters": "guess"}, ValueError, "hyperparameters='guess'; it must be one"),
+    ({"model_selection": "best"}, ValueError, "model_selection='best'; it must be one of"),
     ({"draws": 0}, ValueError, "draws is 0; it must be at least 1"),
     ({"draws": 10.0}, TypeError, "draws must be an integer, not float"),
     ({"draws": True}, TypeError, "draws must be an integer, not bool"),
@@ -222,7 +223,10 @@ BAD_PARAMETERS = [
     ({"n_jobs": "all"}, TypeError, "n_jobs must be an integer or None, not str"),
     ({"random_state": "seed"}, ValueError, "random_state is 'seed'; it must be an integer"),
     ({"random_state": -1}, ValueError, "random_state is -1; it must be an integer from 0"),
-    ({"progress": "yes"}, TypeError, "progress must be True or False, not 'yes'"),
+    ({"progress": "yes"}, TypeError, "progress must be True, False or a function .* not 'yes'"),
+    ({"progress": 1}, TypeError, "progress must be True, False or a function of one argument"),
+    ({"progress": lambda: None}, TypeError, "cannot be called with one .*: too many positional"),
+    ({"progress": lambda a, b: None}, TypeError, "cannot be called with .* argument: 'b'"),
     ({"feature_weights": {"age": 1}}, ValueError, "no column 'age'; the columns are 'x0', 'x1'"),
     ({"feature_weights": {3: 1}}, ValueError, "no column 3; X has 3 columns"),
     ({"feature_weights": {-1: 1}}, ValueError, "no column -1"),
@@ -242,7 +246,7 @@ BAD_PARAMETERS = [
 @pytest.mark.parametrize(
     ("parameters", "error", "says"),
     BAD_PARAMETERS,
-    ids=lambda value: re.sub(r"\W+", "-", str(value)) if isinstance(value, dict) else "",
+    ids=lambda value: re.sub(r"\W+|0x\w+", "-", str(value)) if isinstance(value, dict) else "",
 )
 def test_bad_parameters(no_work, parameters, error, says):
     with pytest.raises(error, match=says):

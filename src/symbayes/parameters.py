@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .prior import NoisePrior, TermsPrior, TreePrior, terms_prior
+from .guesses import texts_of
+from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior, require_real, terms_prior
 from .samplers.paper import PaperSampler
 from .samplers.tempered import TemperedSampler
+from .selection import RULES
 
 Sampler = TemperedSampler | PaperSampler
 
@@ -24,16 +28,14 @@ _PAPER_TERMS = 2
 
 def check_parameters(model: Any) -> Sampler:
     """Check what does not depend on the data; return the sampler's settings."""
-    for name, kind in (
-        ("tree_prior", TreePrior),
-        ("noise_prior", NoisePrior),
-    ):
-        value = getattr(model, name)
-        if value is not None and not isinstance(value, kind):
-            raise TypeError(
-                f"{name} must be a {kind.__name__}, for example {kind()}, not "
-                f"{type(value).__name__}"
-            )
+    if model.tree_prior is not None and not isinstance(model.tree_prior, TreePrior):
+        raise TypeError(
+            "tree_prior must be a TreePrior, for example TreePrior(max_nodes=20), not "
+            f"{type(model.tree_prior).__name__}"
+        )
+    noise_prior(model.noise_prior, NoisePrior())
+    texts_of("known_terms", model.known_terms)
+    texts_of("initial_formulas", model.initial_formulas)
     for name, least in (("draws", 1), ("tune", 0), ("chains", 1)):
         value = getattr(model, name)
         if name == "tune" and value is None:
@@ -57,12 +59,9 @@ def check_parameters(model: Any) -> Sampler:
         raise TypeError(f"n_jobs must be an integer or None, not {type(model.n_jobs).__name__}")
     if model.n_jobs == 0:
         raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
-    if model.hyperparameters not in ("learn", "fixed"):
-        raise ValueError(
-            f"hyperparameters={model.hyperparameters!r}; it must be 'learn' or 'fixed'"
-        )
-    if not isinstance(model.progress, bool | np.bool_):
-        raise TypeError(f"progress must be True or False, not {model.progress!r}")
+    check_choice("hyperparameters", model.hyperparameters, ("learn", "fixed"))
+    check_choice("model_selection", model.model_selection, RULES)
+    _check_progress(model.progress)
     if isinstance(model.sampler, TemperedSampler | PaperSampler):
         return model.sampler
     if not isinstance(model.sampler, str):
@@ -77,6 +76,39 @@ def check_parameters(model: Any) -> Sampler:
     return _SAMPLERS[model.sampler]()
 
 
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Complain about anything but one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}={value!r}; it must be one of {', '.join(map(repr, choices))}")
+
+
+def check_level(owner: str, level: Any) -> None:
+    """Complain about anything but a probability strictly between 0 and 1."""
+    if not 0 < require_real(owner, "level", level) < 1:
+        raise ValueError(
+            f"level is {level}; it is a probability and must lie strictly between 0 and 1"
+        )
+
+
+def _check_progress(progress: Any) -> None:
+    if isinstance(progress, bool | np.bool_):
+        return
+    if not callable(progress):
+        raise TypeError(
+            "progress must be True, False or a function of one argument, a symbayes.Progress, not "
+            f"{progress!r}"
+        )
+    try:
+        inspect.signature(progress).bind(None)
+    except ValueError:  # compiled functions do not all tell what they take
+        pass
+    except TypeError as error:
+        raise TypeError(
+            f"progress={progress!r} cannot be called with one argument, a symbayes.Progress: "
+            f"{error}"
+        ) from None
+
+
 def check_seed(random_state: Any) -> np.random.RandomState:
     """Return the source of random numbers that the user asked for."""
     try:
@@ -86,6 +118,11 @@ def check_seed(random_state: Any) -> np.random.RandomState:
             f"random_state is {random_state!r}; it must be an integer from 0 to 2**32 - 1, a "
             "numpy.random.RandomState or None"
         ) from None
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a generator whose stream depends on nothing but what the user asked for."""
+    return np.random.default_rng(check_seed(random_state).randint(0, 2**31 - 1, size=4))
 
 
 def terms_for(sampler: Sampler, n_terms: Any) -> TermsPrior | int:

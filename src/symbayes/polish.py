@@ -22,6 +22,9 @@ from .refit import MOST_ROWS, refit
 _REDUNDANT = 1.0e-11
 # Nats by which the same function, written in another way, may differ.
 _LOST_BY_ROUNDING = 1.0
+# Constants that grow by more than this factor, in units of 1 or of the largest, have run off,
+# unless that gains so many nats.
+_FAR, _WORTH_THE_WAY = 1.0e4, 3.0
 
 
 @dataclass
@@ -36,18 +39,22 @@ class Fit:
     weights: np.ndarray
     n: float
     noise_prior: tuple[float, float]
+    known: np.ndarray
+    """Values of the known terms, whose constants stay."""
 
     @classmethod
-    def on(cls, trees, columns, y, weights, noise_prior) -> Fit:
+    def on(cls, trees, columns, y, weights, noise_prior, known=()) -> Fit:
         """Return a fit on at most so many rows, spread over the table."""
         step = -(-len(y) // MOST_ROWS)
+        table = np.ascontiguousarray(columns[:, : len(y)][:, ::step])
         return cls(
             [tree.copy() for tree in trees],
-            np.ascontiguousarray(columns[:, : len(y)][:, ::step]),
+            table,
             y[::step],
             weights[::step],
             float(weights.sum()),
             (float(noise_prior[0]), float(noise_prior[1])),
+            evaluate_trees(list(known), table),
         )
 
     def places(self) -> list[tuple[int, int, str]]:
@@ -71,7 +78,7 @@ class Fit:
     def residual(self) -> np.ndarray:
         """Return the weighted residuals with coefficients solved for; nan where there are none."""
         root = np.sqrt(self.weights)
-        values = evaluate_trees(self.trees, self.columns)
+        values = np.vstack([self.known, evaluate_trees(self.trees, self.columns)])
         unit = np.abs(values).max(axis=1, initial=0.0)
         with np.errstate(all="ignore"):
             design = np.vstack([np.ones(len(self.y)), values / unit[:, None]]) * root
@@ -104,14 +111,18 @@ class Fit:
             self.set(places, values)
             return self.residual()
 
-        self.set(places, refit(residual, start))
-        if not self.log_likelihood() >= before:
+        found = refit(residual, start)
+        self.set(places, found)
+        gain = self.log_likelihood() - before
+        # Where constants can make up for each other, they run off and next to nothing is gained.
+        far = np.abs(found).max() > _FAR * max(1.0, np.abs(start).max())
+        if not gain >= (_WORTH_THE_WAY if far else 0.0):
             self.set(places, start)
 
 
-def polish(trees, columns, y, weights, noise_prior) -> tuple[np.ndarray, ...]:
+def polish(trees, columns, y, weights, noise_prior, known=()) -> tuple[np.ndarray, ...]:
     """Return the trees with their constants optimised, idle ones left out."""
-    fit = Fit.on(trees, columns, y, weights, noise_prior)
+    fit = Fit.on(trees, columns, y, weights, noise_prior, known)
     likelihood = fit.log_likelihood()
     if not np.isfinite(likelihood):
         return tuple(trees)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
+
+from .operators import OPERATORS, operator_hint
 
 
 def require_real(owner: str, name: str, value: object) -> float:
@@ -46,6 +49,12 @@ class TreePrior:
         How fast the probability falls with depth; larger values mean smaller trees.
     max_nodes : int, at least 1
         Trees with more nodes have probability zero.
+    max_depth : int, at least 1, optional
+        Trees with more levels have probability zero; a column alone has one.
+    nesting : dict, optional
+        How deep operators may lie inside operators: ``{"sin": {"sin": 0, "exp": 1}}`` allows no
+        `sin` inside a `sin`, and inside it `exp` but no `exp` of an `exp`. Trees beyond that have
+        probability zero.
     slope_shape, slope_scale : float above 0
         ``s_a^2 ~ IG(slope_shape / 2, slope_shape * slope_scale / 2)``.
     offset_shape, offset_scale : float above 0
@@ -56,11 +65,18 @@ class TreePrior:
     >>> from symbayes import TreePrior
     >>> TreePrior(alpha=0.5, beta=2.0).split_probability(1)
     0.125
+
+    Formulas of at most five levels, without waves of waves:
+
+    >>> TreePrior(max_depth=5, nesting={"sin": {"sin": 0, "cos": 0}, "cos": {"sin": 0, "cos": 0}})
+    TreePrior(...max_depth=5, nesting={'sin': {'sin': 0, 'cos': 0}, 'cos': {'sin': 0, 'cos': 0}}...)
     """
 
     alpha: float = 0.4
     beta: float = 0.8
     max_nodes: int = 30
+    max_depth: int | None = None
+    nesting: Mapping[str, Mapping[str, int]] | None = None
     slope_shape: float = 2.0
     slope_scale: float = 1.0
     offset_shape: float = 2.0
@@ -78,12 +94,47 @@ class TreePrior:
                 "probability of an operator stay the same at every depth)"
             )
         require_count("tree_prior", "max_nodes", self.max_nodes)
+        if self.max_depth is not None:
+            require_count("tree_prior", "max_depth", self.max_depth)
+        _check_nesting(self.nesting)
         for name in ("slope_shape", "slope_scale", "offset_shape", "offset_scale"):
             require_positive("tree_prior", name, getattr(self, name))
 
     def split_probability(self, depth: int) -> float:
         """Return the probability that a node at this depth is an operator."""
         return self.alpha * (1.0 + depth) ** -self.beta
+
+
+def _check_nesting(nesting: object) -> None:
+    """Complain about anything but limits by names of operators."""
+    if nesting is None:
+        return
+    example = 'for example {"sin": {"sin": 0}}'
+    if not isinstance(nesting, Mapping):
+        raise TypeError(f"tree_prior: nesting must be a dict, {example}, not {nesting!r}")
+    for outer, inners in nesting.items():
+        if not isinstance(inners, Mapping):
+            raise TypeError(
+                f"tree_prior: nesting of {outer!r} must be a dict of limits, {example}, not "
+                f"{inners!r}"
+            )
+        for name in (outer, *inners):
+            if not isinstance(name, str) or name not in OPERATORS:
+                raise ValueError(
+                    f"tree_prior: nesting: {name!r} is not an operator"
+                    f"{operator_hint(str(name))}; known are {', '.join(OPERATORS)}"
+                )
+        for inner, most in inners.items():
+            if isinstance(most, bool) or not isinstance(most, Integral):
+                raise TypeError(
+                    f"tree_prior: nesting: the limit of {inner!r} in {outer!r} must be an integer, "
+                    f"not {type(most).__name__}"
+                )
+            if most < 0:
+                raise ValueError(
+                    f"tree_prior: nesting: the limit of {inner!r} in {outer!r} is {most}; it must "
+                    "be 0 or more"
+                )
 
 
 @dataclass(frozen=True)
@@ -103,8 +154,8 @@ class NoisePrior:
     About 5 % noise (standard deviation), believed as much as 10 rows of data:
 
     >>> from symbayes import NoisePrior
-    >>> NoisePrior(shape=10, scale=0.05**2)
-    NoisePrior(shape=10, scale=0.0025...)
+    >>> NoisePrior.about(0.05)
+    NoisePrior(shape=10.0, scale=0.0025...)
     """
 
     shape: float = 1.0
@@ -113,6 +164,46 @@ class NoisePrior:
     def __post_init__(self):
         for field in fields(self):
             require_positive("noise_prior", field.name, getattr(self, field.name))
+
+    @classmethod
+    def about(cls, share: float, rows: float = 10.0) -> NoisePrior:
+        """Return the belief that noise is about so large.
+
+        Parameters
+        ----------
+        share : float above 0
+            Standard deviation of the noise as a part of that of y: 0.05 for 5 %.
+        rows : float above 0
+            How many rows of data the belief is worth.
+        """
+        require_positive("noise_prior", "share", share)
+        require_positive("noise_prior", "rows", rows)
+        return cls(shape=float(rows), scale=float(share) ** 2)
+
+
+#: What "small" means as a belief about noise: a thousandth of the spread of y.
+SMALL_NOISE = 1.0e-3
+
+
+def noise_prior(belief: object, default: NoisePrior) -> NoisePrior:
+    """Return what the parameter `noise_prior` of the estimator means."""
+    if belief is None:
+        return default
+    if isinstance(belief, NoisePrior):
+        return belief
+    if isinstance(belief, str):
+        if belief == "small":
+            return NoisePrior.about(SMALL_NOISE)
+        raise ValueError(
+            f"noise_prior={belief!r}; it must be 'small', a number such as 0.05 for about 5 %, a "
+            "NoisePrior or None"
+        )
+    if isinstance(belief, bool) or not isinstance(belief, Real):
+        raise TypeError(
+            "noise_prior must be 'small', a number such as 0.05 for about 5 %, a NoisePrior or "
+            f"None, not {type(belief).__name__}"
+        )
+    return NoisePrior.about(float(belief))
 
 
 @dataclass(frozen=True)

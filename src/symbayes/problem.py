@@ -13,11 +13,13 @@ from .kernels.chain import NUMBERS, Chain, Few, Scratch
 from .kernels.choose import N_MOVES
 from .kernels.evaluate import BLOCK, PADDING, stack_slots
 from .kernels.likelihood import Data
+from .kernels.limits import UNLIMITED
 from .kernels.moves.jump import SWAPS
 from .kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from .kernels.rng import seed_state
 from .kernels.tree import NODE
 from .kernels.tree_prior import Prior
+from .known_terms import orthonormal, without
 from .operators import BY_OPCODE, OPERATORS
 from .prior import NoisePrior, TermsPrior, TreePrior
 from .validation import Table
@@ -38,7 +40,7 @@ class Problem:
     y_mean: float
     """Weighted mean of y."""
     y_scale: float
-    """Weighted standard deviation of y."""
+    """Weighted standard deviation of y, without what the known terms explain."""
     operator_weights: dict[str, float]
     feature_weights: np.ndarray
     tree_prior: TreePrior
@@ -46,6 +48,10 @@ class Problem:
     """Prior of the number of terms, or that number."""
     learn: bool = False
     """Whether the weights of operators and columns are learned."""
+    known: tuple[np.ndarray, ...] = ()
+    """Terms that are always there."""
+    y_spread: float = 1.0
+    """Weighted standard deviation of y before the known terms are taken out."""
 
     @property
     def max_nodes(self) -> int:
@@ -110,13 +116,20 @@ class Problem:
         )
 
     def response(self) -> np.ndarray:
-        """Return y in its own units, row by row; nan for the padding."""
+        """Return y in its own units, row by row; nan for the padding.
+
+        What the known terms explain is taken out of it.
+        """
         with np.errstate(all="ignore"):
             return self.y_mean + self.y_scale * (self.data.y / self.data.root_weight)
 
     def on_rows(self, rows: np.ndarray, y: np.ndarray | None = None) -> Problem:
-        """Return the same problem on some of the rows, with another response if one is given."""
+        """Return the same problem on some of the rows.
+
+        With another response, if one is given: then without known terms, which are those of y.
+        """
         data = self.data
+        known = self.known if y is None else ()
         weights = data.root_weight[rows] ** 2
         y = self.response()[rows] if y is None else y
         x = data.x.reshape(-1, len(data.y))[:, rows]
@@ -129,6 +142,7 @@ class Problem:
             NoisePrior(*data.noise_prior),
             self.terms,
             self.learn,
+            known,
         )
 
     def _few(self) -> Few:
@@ -137,12 +151,14 @@ class Problem:
         with_weight = np.flatnonzero(data.root_weight > 0)
         m = min(MOST_ROWS, len(with_weight))
         rows = with_weight[np.linspace(0, len(with_weight) - 1, m).astype(np.int64)]
-        width = self.most_terms + 2 + MOST_CONSTANTS
+        known = data.known.reshape(-1, len(data.y))[:, rows]
+        width = self.most_terms + 2 + len(known) + MOST_CONSTANTS
         return Few(
             x=data.x.reshape(-1, len(data.y))[:, rows].reshape(-1),
             y=data.y[rows],
             root_weight=data.root_weight[rows],
             rows=rows,
+            known=known.reshape(-1),
             share=np.zeros(1),
             design=np.zeros(width * m),
             factor=np.zeros(width * width),
@@ -179,37 +195,66 @@ def make_problem(
     noise_prior: NoisePrior,
     terms: TermsPrior | int,
     learn: bool = False,
+    known: tuple[np.ndarray, ...] = (),
 ) -> Problem:
-    """Bring a validated table and the user's beliefs into the form of the kernels."""
-    n_rows = len(table.y)
+    """Bring a validated table and the user's beliefs into the form of the kernels.
+
+    `known` are trees in the columns in use; see `known_terms.py` for what is asked of them.
+    """
+    x = np.concatenate([pad(table.X[:, i], table.X[0, i]) for i in table.used])
+    root_weight = pad(np.sqrt(table.weights), 0.0)
     # In units of its largest value first, so that squares neither overflow nor vanish.
     unit = np.abs(table.y).max()
     y = table.y / unit
     mean = np.average(y, weights=table.weights)
     y = y - mean
-    scale = np.sqrt(np.average(y * y, weights=table.weights))
-    root_weight = pad(np.sqrt(table.weights), 0.0)
+    spread = np.sqrt(np.average(y * y, weights=table.weights))
+    y = pad(y / spread * np.sqrt(table.weights), 0.0)
     n = float(table.weights.sum())
+    basis = orthonormal(known, x.reshape(-1, len(y)), root_weight)
+    left = 1.0  # the spread of what is left of y, as a part of what it was
+    if known:
+        y = without(y, basis)
+        left = np.sqrt(y @ y / n)
+        y = y / left
     fewest = 1.0 + (terms if isinstance(terms, int) else 1)  # else there would be no model at all
     data = Data(
-        x=np.concatenate([pad(table.X[:, i], table.X[0, i]) for i in table.used]),
-        y=pad(y / scale * np.sqrt(table.weights), 0.0),
+        x=x,
+        y=y,
         root_weight=root_weight,
         n=n,
-        noise_prior=np.array([noise_prior.shape, noise_prior.scale], dtype=float),
-        most_constants=max(_CONSTANTS_A_ROW * n, fewest),
+        # The user's guess is a part of the variance of y, whatever the known terms explain.
+        noise_prior=np.array([noise_prior.shape, noise_prior.scale / left**2], dtype=float),
+        most_constants=max(_CONSTANTS_A_ROW * n - len(known), fewest),
+        limits=_limits(tree_prior),
+        known=basis.reshape(-1),
     )
-    assert len(data.y) == padded(n_rows)
     return Problem(
         data=data,
         y_mean=float(mean * unit),
-        y_scale=float(scale * unit),
+        y_scale=float(spread * left * unit),
         operator_weights=dict(operator_weights),
         feature_weights=feature_weights,
         tree_prior=tree_prior,
         terms=terms,
         learn=learn,
+        known=known,
+        y_spread=float(spread * unit),
     )
+
+
+def _limits(tree_prior: TreePrior) -> np.ndarray:
+    """Return the limits on trees as the kernels want them, see `kernels.limits`."""
+    if tree_prior.max_depth is None and not tree_prior.nesting:
+        return np.empty(0, np.int64)
+    limits = np.full(1 + opcodes.N_OPCODES**2, UNLIMITED, np.int64)
+    if tree_prior.max_depth is not None:
+        limits[0] = tree_prior.max_depth
+    for outer, inners in (tree_prior.nesting or {}).items():
+        for inner, most in inners.items():
+            place = OPERATORS[outer].opcode * opcodes.N_OPCODES + OPERATORS[inner].opcode
+            limits[1 + place] = most
+    return limits
 
 
 def log_prior(problem: Problem, trees: Sequence[np.ndarray]) -> float:
@@ -259,88 +304,6 @@ def pad(values: np.ndarray, filler: float) -> np.ndarray:
     result = np.full(padded(len(values)), filler)
     result[: len(values)] = values
     return result
-
-
-def check_buildable(weights: Mapping[str, float], tree_prior: TreePrior, n_features: int) -> None:
-    """Refuse beliefs under which no tree but a constant one could be built."""
-    if n_features < 1:
-        raise ValueError("no column has a positive weight, so no tree can be built")
-    if tree_prior.max_nodes < 2:
-        return  # every tree is a single column, whatever the operators
-    smallest = 1 + min(OPERATORS[name].arity for name in weights)
-    if smallest > tree_prior.max_nodes:
-        raise ValueError(
-            f"no tree can be built: the operators {', '.join(weights)} need at least {smallest} "
-            f"nodes and tree_prior.max_nodes is {tree_prior.max_nodes}; raise max_nodes or add an "
-            "operator with one operand"
-        )
-
-
-def resolve_feature_weights(
-    feature_weights: Mapping[str | int, float] | Sequence[float] | None,
-    names: Sequence[str],
-    used: np.ndarray,
-) -> np.ndarray:
-    """Return the weights of the columns in use, summing to 1.
-
-    A sequence gives a weight to each column; a mapping names some columns, by name or position,
-    and the others have weight 1.
-    """
-    weights = np.ones(len(names))
-    if isinstance(feature_weights, Mapping):
-        for key, weight in feature_weights.items():
-            weights[_column_index(key, names)] = _weight(key, weight)
-    elif feature_weights is not None:
-        if isinstance(feature_weights, str) or not (
-            hasattr(feature_weights, "__len__") and hasattr(feature_weights, "__getitem__")
-        ):
-            raise TypeError(
-                "feature_weights must be a sequence with a weight for each column, or a dict, not "
-                f"{type(feature_weights).__name__}"
-            )
-        if len(feature_weights) != len(names):
-            raise ValueError(
-                f"feature_weights has {len(feature_weights)} entries and X has {len(names)} "
-                "columns; pass one weight a column, or a dict for some of them"
-            )
-        for i, weight in enumerate(feature_weights):
-            weights[i] = _weight(names[i], weight)
-    weights = weights[used]
-    total = weights.sum()
-    if not 0 < total < np.inf:
-        raise ValueError(
-            "feature_weights must have a positive, finite sum over the columns that vary; give at "
-            "least one of them a positive weight"
-        )
-    return weights / total
-
-
-def _column_index(key: str | int, names: Sequence[str]) -> int:
-    if isinstance(key, str):
-        if key not in names:
-            raise ValueError(
-                f"feature_weights: there is no column {key!r}; the columns are "
-                f"{', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}"
-            )
-        return names.index(key)
-    if isinstance(key, bool) or not isinstance(key, int | np.integer):
-        raise TypeError(f"feature_weights: a column is a name or a position, not {key!r}")
-    if not 0 <= key < len(names):
-        raise ValueError(f"feature_weights: there is no column {key}; X has {len(names)} columns")
-    return int(key)
-
-
-def _weight(key: str | int, weight: float) -> float:
-    if isinstance(weight, bool) or not isinstance(weight, int | float | np.number):
-        raise TypeError(
-            f"feature_weights: the weight of {key!r} must be a number, not {type(weight).__name__}"
-        )
-    if not np.isfinite(weight) or weight < 0:
-        raise ValueError(
-            f"feature_weights: the weight of {key!r} is {weight}; it must be finite and not "
-            "negative"
-        )
-    return float(weight)
 
 
 def _cdf(weights: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 FEWEST_ROWS = 3
 # Fewer rows than these get a warning.
@@ -36,6 +36,22 @@ class Table:
     """Row weights, all positive: rows of weight zero are gone."""
     used: np.ndarray
     """Indices of the columns that may occur in formulas."""
+    position: np.ndarray | None = None
+    """Numbers of the rows in the user's table; None counts them from 0."""
+
+    def sample(self, most: int) -> Table:
+        """Return at most so many of the rows, at random but always the same ones."""
+        n = len(self.y)
+        rows: Any = slice(None)
+        if n > most:
+            rows = np.sort(np.random.default_rng(n).choice(n, most, replace=False))
+        position = self.row_numbers[rows]
+        return Table(self.X[rows].copy(), self.y[rows], self.weights[rows], self.used, position)
+
+    @property
+    def row_numbers(self) -> np.ndarray:
+        """Where each row stands in the user's table, from 0."""
+        return np.arange(len(self.y)) if self.position is None else self.position
 
 
 def column_name(estimator: Any, i: int) -> str:
@@ -89,7 +105,7 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
             DataWarning,
             stacklevel=3,
         )
-    return Table(X, y, weights, _usable_columns(estimator, X))
+    return Table(X, y, weights, _usable_columns(estimator, X), np.flatnonzero(keep))
 
 
 def check_new_rows(estimator: Any, X: Any) -> np.ndarray:
@@ -99,6 +115,25 @@ def check_new_rows(estimator: Any, X: Any) -> np.ndarray:
         X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, reset=False)
     _refuse_not_finite(estimator, X)
     return X
+
+
+def check_new_target(y: Any, n_rows: int) -> np.ndarray:
+    """Validate observations to compare predictions with."""
+    _refuse_text(y, "y")
+    _refuse_not_finite_y(y)
+    values = column_or_1d(y, dtype=np.float64, input_name="y")
+    if len(values) != n_rows:
+        raise ValueError(
+            f"y has {_count(len(values), 'value')} and X has {_count(n_rows, 'row')}; there must "
+            "be one value a row"
+        )
+    return values
+
+
+def target_name(y: Any) -> str:
+    """Return the name of the target, as plots and reports call it."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else "y"
 
 
 def _count(n: int, what: str) -> str:

@@ -45,6 +45,11 @@ class Case:
     beta: float = 0.3
     learn: bool = False
     most_constants: float = math.inf
+    max_depth: int | None = None
+    nesting: tuple[tuple[str, str, int], ...] = ()
+    """Outer operator, inner operator, how many of them inside one another."""
+    known: tuple[tuple[str | int, ...], ...] = ()
+    """Known terms, as parts in preorder."""
 
     @property
     def name(self) -> str:
@@ -60,6 +65,12 @@ class Case:
             parts.append("learned")
         if self.most_constants < math.inf:
             parts.append(f"constants<={self.most_constants}")
+        if self.max_depth is not None:
+            parts.append(f"depth<={self.max_depth}")
+        if self.nesting:
+            parts.append("nested")
+        if self.known:
+            parts.append(f"{len(self.known)}-known")
         return "-".join(parts)
 
     @property
@@ -76,18 +87,22 @@ def space_of(case: Case) -> Space:
     weights = [1.0, 2.0, 0.5, 1.5, 1.0, 3.0] if case.weighted else None
     rows = problems.table(n_features=case.n_features, weights=weights)
     terms = case.terms if isinstance(case.terms, int) else TermsPrior(*case.terms)
+    nesting: dict[str, dict[str, int]] = {}
+    for outer, inner, most in case.nesting:
+        nesting.setdefault(outer, {})[inner] = most
     problem = problems.problem(
         rows,
         OPERATORS[case.operators],
         terms=terms,
         tree_prior=TreePrior(
             alpha=0.7, beta=case.beta, max_nodes=case.max_nodes, slope_shape=2.5, slope_scale=0.5,
-            offset_shape=3.0, offset_scale=1.5,
+            offset_shape=3.0, offset_scale=1.5, max_depth=case.max_depth, nesting=nesting,
         ),
         noise_prior=NoisePrior(shape=4.0, scale=0.5),
         feature_weights=[1.0, 2.0][: case.n_features],
         learn=case.learn,
         most_constants=case.most_constants,
+        known=tuple(problems.tree(*parts) for parts in case.known),
     )  # fmt: skip
     return enumerate_space(problem, rows.X, rows.y, rows.weights, case.likelihood, case.temperature)
 

@@ -16,6 +16,8 @@ CASES = {
     "free": test_stationarity.FREE,
     "lt": test_stationarity.LT,
     "limited": test_stationarity.LIMITED,
+    "shallow": test_stationarity.SHALLOW,
+    "known": test_stationarity.KNOWN,
     "waves": test_stationarity.WAVES,
     "paper": test_stationarity.PAPER,
     "paper-lt": test_stationarity.PAPER_LT,

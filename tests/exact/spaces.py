@@ -112,7 +112,8 @@ def enumerate_space(
 ) -> Space:  # fmt: skip
     """List every state with its exact probability."""
     believed = beliefs(problem)
-    trees = all_trees(believed)
+    limits = (problem.tree_prior.max_depth, problem.tree_prior.nesting)
+    trees = [tree for tree in all_trees(believed) if naive.is_allowed(tree, *limits)]
     log_tree = [
         naive.log_shape(tree, believed) if problem.learn else naive.log_prior(tree, believed)
         for tree in trees
@@ -186,7 +187,8 @@ def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, r
     constants = np.empty((count, n_lt, 2))
     constants[:, :, 0] = 1 + np.sqrt(scales[:, :1]) * rng.normal(size=(count, n_lt))
     constants[:, :, 1] = np.sqrt(scales[:, 1:]) * rng.normal(size=(count, n_lt))
-    rss, redundant = _residuals(state, constants, X, naive.scaled(y, weights), weights, n_lt)
+    known = [naive.from_nodes(tree) for tree in problem.known]
+    rss, redundant = _residuals(state, constants, X, naive.scaled(y, weights), weights, n_lt, known)
     possible = np.isfinite(rss)
     if likelihood == "collapsed":
         possible &= ~redundant
@@ -204,10 +206,20 @@ def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, r
     return top + math.log(values.mean()), (constants, scales, cumulative, rss)
 
 
-def _residuals(state, constants, X, y, weights, n_lt):
-    """Residual sums of squares for many sets of constants at once."""
+def _residuals(state, constants, X, y, weights, n_lt, known):
+    """Residual sums of squares for many sets of constants at once.
+
+    In units of what the known terms leave of y; a column that is nothing beside them has none.
+    """
     count, n_rows = (len(constants) if n_lt else 1), len(y)
     root = np.sqrt(weights)
+    design = np.column_stack(
+        [root, *(root * _evaluate(tree, np.ones((1, 0, 2)), X, {})[0] for tree in known)]
+    )
+    span = np.linalg.svd(design, full_matrices=False)[0]
+    target = y * root
+    target = target - span @ (span.T @ target)
+    target *= np.sqrt(weights.sum() / (target @ target))
     columns = np.empty((count, len(state), n_rows))
     used = 0
     valid = np.ones(count, bool)
@@ -223,8 +235,14 @@ def _residuals(state, constants, X, y, weights, n_lt):
             raw = np.sqrt(np.sum((values * root) ** 2, axis=1))
             valid &= np.isfinite(values).all(axis=1) & (length > 1e-10 * raw)
             columns[:, k] = centred / length[:, None]
+        columns[~valid] = 0.0
+        if known:
+            columns[:, k] -= (columns[:, k] @ span) @ span.T
+            size = np.sum(columns[:, k] ** 2, axis=1)
+            valid &= size > 1e-10
+            columns[:, k] /= np.sqrt(np.where(valid, size, 1.0))[:, None]
     columns[~valid] = 0.0
-    residual = np.broadcast_to(y * root, (count, n_rows)).copy()
+    residual = np.broadcast_to(target, (count, n_rows)).copy()
     redundant = np.zeros(count, bool)
     basis: list[np.ndarray] = []
     for k in range(len(state)):

@@ -203,6 +203,15 @@ BUGS = {
         "constants of trees": ("constants += 2 * transforms", "constants += 0 * transforms"),
         "coefficients": ("constants = 1 + n_terms", "constants = 1"),
     }),
+    **_bugs("allowed trees", "limits.py", "shallow", "insert-delete", {
+        "levels": ("        if levels > limits[0]:\n            return False\n", ""),
+        "operators inside": ("inside > limits[", "inside > 1 + limits["),
+    }),
+    **_bugs("known terms", "likelihood.py", "known", "grow-prune", {
+        "projection": (
+            "outside = _project_out(values, offset, data.known, n)", "outside = centred"),
+        "nothing new": ("if not (outside > _REDUNDANT * centred):", "if not (outside >= 0.0):"),
+    }),
 }  # fmt: skip
 
 

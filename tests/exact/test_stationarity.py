@@ -47,6 +47,14 @@ FREE = Case("collapsed", (2, 0.5), max_nodes=4)
 LT = Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1)
 # One `lt` in one term, or two terms without: many moves are cut off.
 LIMITED = Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, most_constants=4)
+# Products of products and trees of four levels are cut off.
+SHALLOW = Case(
+    "collapsed", (2, 0.5), max_nodes=5, n_features=1, max_depth=3, nesting=(("*", "*", 0),)
+)
+KNOWN = Case(
+    "collapsed", (2, 1.5), "sums", max_nodes=3, beta=1.5, temperature=0.6, known=(("square", 0),)
+)
+KNOWN_WAVES = Case("collapsed", 1, "waves", max_nodes=3, n_features=1, known=(("sin", 0),))
 STEEP = Case("collapsed", 1, beta=1.5)
 # Ratios of a split lie on both sides of one here; else a wrong factor would change nothing.
 SUMS = Case("collapsed", (2, 1.5), "sums", max_nodes=4, beta=1.5, temperature=0.6)
@@ -79,6 +87,9 @@ COMBINATIONS = [
         if m not in ("reassign-feature", "split-merge", "weights")  # one column, no sums
     ],
     *[(LIMITED, m) for m in ("grow-prune", "insert-delete", "reassign-operator", "birth-death")],
+    *[(SHALLOW, m) for m in ("grow-prune", "insert-delete", "reassign-operator", "birth-death")],
+    *[(KNOWN, m) for m in ("grow-prune", "birth-death", "split-merge", "exchange")],
+    (KNOWN_WAVES, "newton"),
     *[(LEARNED, m) for m in PAIRS if m not in ("stay", "newton", "scales")],
     *[(WAVES, m) for m in ("stay", "newton", "insert-delete")],
     (WARM_WAVES, "newton"),

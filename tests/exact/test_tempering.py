@@ -164,8 +164,9 @@ def p_value_of_sampler(case, n, draws, settings, tune=300, seed=0):
     space = space_of(case)
     with Workers(1) as workers:
         trace = settings.sample(
-            space.problem, tune=tune, draws=draws, seeds=np.random.SeedSequence(seed).spawn(n),
-            workers=workers, watch=Watch(None), progress=lambda *report: None,
+            space.problem, tune=tune, draws=draws, guesses=[],
+            seeds=np.random.SeedSequence(seed).spawn(n), workers=workers, watch=Watch(None),
+            progress=lambda *report: None,
         )  # fmt: skip
     nodes, terms = np.zeros((n, space.width), space.pack([]).dtype), np.zeros(n, np.int64)
     for i, chain in enumerate(trace.chains):

@@ -10,6 +10,7 @@ from symbayes.kernels import tree as tree_kernels
 from symbayes.kernels.candidates import census, count_heirs
 from symbayes.kernels.choose import choose_jump, choose_move, probability_at, reverse_of
 from symbayes.kernels.ladder import count_round_trips, swap_neighbours
+from symbayes.kernels.limits import is_allowed
 from symbayes.kernels.moves.between import propose_exchange, propose_merge, propose_split
 from symbayes.kernels.step import _log_prior_constants
 from symbayes.kernels.tree_prior import draw_subtree, log_shape, log_shift
@@ -143,3 +144,8 @@ def same(nodes, first, second):
 
 def generator_state(seed: int) -> np.ndarray:
     return rng_kernels.seed_state(np.random.SeedSequence(seed))
+
+
+@njit
+def allowed_by(nodes, root, limits, parent, pending):
+    return is_allowed(nodes, root, limits, parent, pending)

@@ -9,6 +9,7 @@ import pytest
 
 from symbayes.kernels.chain import ACCEPTED, LOG_LIKELIHOOD, NUMBERS, RSS
 from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE
+from symbayes.kernels.run import KEPT
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.samplers.ladder import NoStart
 from symbayes.validation import Table
@@ -104,6 +105,10 @@ def test_temperatures_move_and_replicas_keep_their_states():
     kept = [naive.from_nodes(t) for t in ladder.trees(ladder.cold)]
     assert ladder.output[1][0] == len(kept)
     assert ladder.output[2][0, LOG_LIKELIHOOD] == ladder.log_likelihood
+    # Behind it, the log-likelihoods at all temperatures, from the coldest on.
+    np.testing.assert_array_equal(
+        ladder.output[2][0, KEPT:], ladder.chains.numbers[ladder.ladder.replica, LOG_LIKELIHOOD]
+    )
     assert_numbers_belong(kept, ladder.log_likelihood)
 
 

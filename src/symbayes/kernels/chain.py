@@ -6,6 +6,7 @@ import numpy as np
 
 from .compiling import entry_point, kernel
 from .likelihood import project, residual_sum_of_squares, standardise
+from .limits import is_allowed
 from .tree import count_nodes
 
 # Entries of `Chain.numbers`.
@@ -62,6 +63,8 @@ class Few(NamedTuple):
     root_weight: np.ndarray
     rows: np.ndarray
     """Which rows of the table these are."""
+    known: np.ndarray
+    """The known terms on these rows."""
     share: np.ndarray
     """How often the constants of a proposal are optimised; 0 while drawing. One entry."""
     design: np.ndarray
@@ -115,14 +118,19 @@ def _count_constants(chain, n_terms):
 def fit(evaluate, chain, slot, n_terms, data, scratch, allow):
     """Return the residual sum of squares of the first `n_terms` terms.
 
-    If `slot` is not negative, the tree there is new: its column is made first. Return -1 when it
-    has none (not finite somewhere, or constant), or when a term is redundant or the model has too
-    many constants, unless `allow` says that neither matters (a redundant term has coefficient 0).
+    If `slot` is not negative, the tree there is new: its column is made first. Return -1 when it is
+    not allowed or has no column (not finite somewhere, or constant). Return -1 as well when a term
+    is redundant or the model has too many constants, unless `allow` says that neither matters (a
+    redundant term has coefficient 0).
     """
     if not allow and _count_constants(chain, n_terms) > data.most_constants:
         return -1.0
     n_rows = data.y.shape[0]
     if slot >= 0:
+        if not is_allowed(
+            chain.nodes, tree_start(chain, slot), data.limits, scratch.where, scratch.pending
+        ):
+            return -1.0
         evaluate(
             chain.nodes,
             tree_start(chain, slot),

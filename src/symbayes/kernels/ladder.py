@@ -14,7 +14,7 @@ from .chain import LOG_LIKELIHOOD, RSS, Chain, Code
 from .compiling import entry_point, kernel, merged
 from .likelihood import collapsed_log_likelihood
 from .opcodes import LT
-from .run import keep_state, start
+from .run import KEPT, fit_given, keep_state, start
 from .scales import update_scales
 from .step import accepted, step
 from .tree_prior import Prior
@@ -135,13 +135,7 @@ def _ready(code, chain, prior, data, scratch):
     if n_terms >= 0:
         if not math.isnan(chain.numbers[LOG_LIKELIHOOD]):
             return True
-        chain.numbers[RSS] = data.n
-        for k in range(n_terms):
-            rss = code.fit(code.evaluate, chain, chain.slots[k], k + 1, data, scratch, False)
-            chain.numbers[RSS] = rss
-            if rss < 0.0:
-                break
-        if chain.numbers[RSS] < 0.0:
+        if not fit_given(code, chain, data, scratch, False):
             if prior.log_terms[0] > -math.inf:
                 n_terms = 0
             chain.n_terms[0] = -1 - n_terms
@@ -177,6 +171,8 @@ def run_tempered(
 ):
     """Make draws at the coldest temperature; return their number, -1 when there is no start.
 
+    Behind the numbers of a draw stand the log-likelihoods at all temperatures.
+
     It ends early when the residual sum of squares of a draw is at most `good_enough`.
     """
     code = Code(evaluate, fit, propose, jump, optimise, newton)
@@ -198,6 +194,8 @@ def run_tempered(
         keep_state(
             chain_at(chains, cold), prior_at(priors, cold), draw, out_nodes, out_terms, out_numbers
         )
+        for t in range(n_replicas):
+            out_numbers[draw, KEPT + t] = chains.numbers[ladder.replica[t], LOG_LIKELIHOOD]
         if chains.numbers[cold, RSS] <= good_enough:
             return draw + 1
     return n_draws

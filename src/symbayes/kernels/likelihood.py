@@ -49,6 +49,11 @@ class Data(NamedTuple):
     """`[nu, lam]` of the inverse-gamma prior of the noise variance of the scaled response."""
     most_constants: float
     """How many constants a model may have, its coefficients and its intercept included."""
+    limits: np.ndarray
+    """What trees are allowed, see `limits.py`; empty where all are."""
+    known: np.ndarray
+    """Columns of the terms that are always there, made orthonormal, one after the other. They are
+    projected out of the response and of every column, as the intercept is."""
 
 
 @reduction
@@ -109,6 +114,19 @@ def _subtract(target, source, s, factor, n):
 
 
 @kernel
+def _project_out(values, offset, known, n):
+    """Take the known terms out of a column, in place; return what is left, squared."""
+    # Twice, since once leaves rounding errors of the size of what was taken out.
+    for _ in range(2):
+        for j in range(np.uint64(known.shape[0]) // n):
+            start = np.uint64(j) * n
+            factor = dot(values, offset, known, start, n)
+            for i in range(n):
+                values[offset + i] -= factor * known[start + i]
+    return dot(values, offset, values, offset, n)
+
+
+@kernel
 def _copy(target, source, n):
     for i in range(n):
         target[i] = source[i]
@@ -118,8 +136,8 @@ def _copy(target, source, n):
 def standardise(values, start, data):
     """Turn the values of a tree, in place, into a column of the design.
 
-    Return its mean and its length; a length of 0 says that it has none: it is constant, or not
-    finite somewhere.
+    Return its mean and its length; a length of 0 says that it has none: it is constant, not
+    finite somewhere, or nothing new beside the known terms.
     """
     offset = np.uint64(start)
     n = np.uint64(data.root_weight.shape[0])
@@ -136,6 +154,11 @@ def standardise(values, start, data):
     centred = _centre(values, offset, data.root_weight, mean)
     if not (centred > _CONSTANT * _CONSTANT * squares):
         return 0.0, 0.0
+    if data.known.shape[0] > 0:
+        outside = _project_out(values, offset, data.known, n)
+        if not (outside > _REDUNDANT * centred):
+            return 0.0, 0.0
+        centred = outside
     length = math.sqrt(centred)
     if not (length * scale < math.inf):
         return 0.0, 0.0

@@ -119,13 +119,18 @@ def optimise(evaluate, chain, slot, n_terms, scratch):
     width = few.z.shape[0]
     design, factor, z = few.design, few.factor, few.z
 
-    # Intercept and the other terms come first: they stay the same.
+    # Intercept, known terms and the other terms come first: they stay the same.
     total = dot(few.y, np.uint64(0), few.y, np.uint64(0), m)
     start = total
     for i in range(rows):
         design[i] = few.root_weight[i]
     start -= _add_to_factor(design, 0, m, few.y, factor, width, z)
     g = 1
+    for j in range(few.known.shape[0] // rows):
+        for i in range(rows):
+            design[g * rows + i] = few.known[j * rows + i]
+        start -= _add_to_factor(design, g, m, few.y, factor, width, z)
+        g += 1
     for k in range(n_terms):
         if chain.slots[k] != slot:
             source = chain.slots[k] * n_rows

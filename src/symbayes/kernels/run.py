@@ -1,8 +1,10 @@
 """The loops that Python calls. Each runs many steps without the interpreter.
 
 A chain that has not started has a negative number of terms: -1 - K asks for a start with K terms
-drawn from the prior.
+drawn from the prior. One whose log-likelihood is nan was given a state that is not fitted yet.
 """
+
+import math
 
 from .chain import (
     LOG_LIKELIHOOD,
@@ -20,6 +22,8 @@ from .rng import inverse_gamma
 from .tree import subtree_end
 from .tree_prior import ANY_NODE, ROOT_DEPTH, draw_subtree
 
+#: Numbers that are kept of a state: those of the chain, and the variances of the constants.
+KEPT = NUMBERS + 2
 # Trees drawn in search of a start before giving up.
 _MOST_STARTS = 20_000
 
@@ -48,6 +52,18 @@ def start(code, chain, n_terms, prior, data, scratch, allow):
             k = 0  # the terms so far may leave no room for another
     chain.n_terms[0] = n_terms
     chain.numbers[RSS] = rss
+    return True
+
+
+@kernel
+def fit_given(code, chain, data, scratch, allow):
+    """Fit a state that was given; return whether that was possible."""
+    chain.numbers[RSS] = data.n
+    for k in range(chain.n_terms[0]):
+        rss = code.fit(code.evaluate, chain, chain.slots[k], k + 1, data, scratch, allow)
+        chain.numbers[RSS] = rss
+        if rss < 0.0:
+            return False
     return True
 
 
@@ -94,8 +110,11 @@ def run_paper(
     """
     code = Code(evaluate, fit, propose, jump, optimise, newton)
     kept = 0
-    if chain.n_terms[0] < 0:
-        if not start(code, chain, -1 - chain.n_terms[0], prior, data, scratch, True):
+    n_terms = chain.n_terms[0]
+    if n_terms < 0 or math.isnan(chain.numbers[LOG_LIKELIHOOD]):
+        if n_terms >= 0 and not fit_given(code, chain, data, scratch, True):
+            n_terms = -1 - n_terms
+        if n_terms < 0 and not start(code, chain, -1 - n_terms, prior, data, scratch, True):
             return -1
         nu, lam = data.noise_prior[0], data.noise_prior[1]
         chain.numbers[NOISE_VARIANCE] = inverse_gamma(chain.rng, 0.5 * nu, 0.5 * nu * lam)

@@ -64,10 +64,10 @@ def signatures() -> dict[str, Any]:
             np.empty((0, *counts.shape), np.int64),
         )
     )
-    few = Few(reals, reals, reals, ints, *[reals] * 7)
+    few = Few(reals, reals, reals, ints, *[reals] * 8)
     scratch = typeof(Scratch(ints, ints, *[reals] * 8, ints, few))
     ladder = typeof(Ladder(bits, reals, ints, reals, ints, ints, ints))
-    data = typeof(Data(reals, reals, reals, 0.0, reals, 0.0))
+    data = typeof(Data(reals, reals, reals, 0.0, reals, 0.0, ints, reals))
     prior = typeof(Prior(*[reals] * len(Prior._fields)))
     priors = typeof(Prior(*[np.empty((0, 0))] * len(Prior._fields)))
     reals, ints, bits, nodes = typeof(reals), typeof(ints), typeof(bits), typeof(nodes)
@@ -126,6 +126,12 @@ def is_cached(sampler: str) -> bool:
         return any(key[0] == signatures()[sampler] for key in index)
     except (AttributeError, KeyError, OSError):  # private to Numba: then nobody knows
         return False
+
+
+def cache_folder() -> str | None:
+    """Return where compiled code is kept for the next process, None if it is not."""
+    stats = getattr(_LOOPS["tempered"], "stats", None)
+    return None if stats is None else stats.cache_path
 
 
 def load(sampler: str) -> Callable[..., int]:

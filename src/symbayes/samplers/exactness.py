@@ -6,9 +6,9 @@ from ..kernels import opcodes
 from ..problem import Problem
 from .ladder import Replicas
 
-# A residual below this part of y's variance, or as small as the prior of the noise allows, is
-# rounding error: the formula is exact.
-_EXACT, _EXACT_NOISE = 1.0e-18, 10.0
+# A residual below this part of y's variance is rounding error: the formula is exact. So it is where
+# a smaller one would gain nothing, being far below what the prior of the noise expects.
+_EXACT, _EXACT_NOISE = 1.0e-18, 1.0e-3
 # Constants a row at which an exact fit says something.
 _CONSTANTS_A_ROW = 0.5
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from ..evaluation import evaluate_trees
 from ..kernels import units
-from ..kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS, Chain
+from ..kernels.chain import LOG_LIKELIHOOD, RSS, Chain
 from ..kernels.ladder import Ladder
 from ..kernels.rng import seed_state
+from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
 from ..problem import Problem, log_prior
 from ..trace import Output, empty_output, state_size
@@ -17,8 +18,6 @@ from ..trace import Output, empty_output, state_size
 MOVE_SHAPE = (0.5, 1.0)
 #: Draws a call of the loop at most, which bounds the memory of the output arrays.
 LARGEST_ROUND = 64
-# Extra columns of the output: the variances of the constants.
-_OUTPUT_NUMBERS = NUMBERS + 2
 # Nodes of a state, on average over the replicas, up to which a draw costs what it usually does.
 _ORDINARY_NODES = 18.0
 # A term that moves the response by a smaller part of its spread does nothing.
@@ -52,7 +51,7 @@ class Replicas:
             direction=np.zeros(n, np.int64),
         )
         self.output: Output = empty_output(
-            LARGEST_ROUND, problem.most_terms * problem.max_nodes, _OUTPUT_NUMBERS
+            LARGEST_ROUND, problem.most_terms * problem.max_nodes, KEPT + n
         )
 
     def run(self, steps: int, rounds: int, n_draws: int, good_enough: float = -1.0) -> int:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels import units
-from ..kernels.chain import NUMBERS, Chain, Scratch
+from ..kernels.chain import LOG_LIKELIHOOD, PROPOSED, RSS, Chain, Scratch
+from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
 from ..prior import NoisePrior, require_count
 from ..problem import Problem
-from ..trace import ChainTrace, Output, Trace, empty_output
+from ..trace import ChainTrace, Output, Trace, empty_output, split_terms
 from .ladder import NoStart
-from .running import Progress, Watch, Workers, run_rounds
+from .running import Look, Report, Status, Watch, Workers, run_rounds
 
-_OUTPUT_NUMBERS = NUMBERS + 2
 # Trees proposed in the smallest round, and rounds of that size in the largest.
 _TREES_A_UNIT = 250
 _LARGEST_ROUND = 8
@@ -67,12 +67,13 @@ class PaperSampler:
         *,
         tune: int,
         draws: int,
+        guesses: list[list[np.ndarray]],
         seeds: list[np.random.SeedSequence],
         workers: Workers,
         watch: Watch,
-        progress: Progress,
+        progress: Report,
     ) -> Trace:
-        """Run one chain a seed; return their accepted models."""
+        """Run one chain a seed, from the guesses if there are any; return the accepted models."""
         loop = units.load(self.name)
         room = _TREES_A_UNIT * _LARGEST_ROUND + 1
         width = problem.most_terms * problem.max_nodes
@@ -81,13 +82,15 @@ class PaperSampler:
                 problem.new_chain(seed),
                 problem.new_prior(self.move_shape),
                 problem.new_scratch(),
-                empty_output(room, width, _OUTPUT_NUMBERS),
+                empty_output(room, width, KEPT),
                 np.zeros(room, np.int64),
                 np.zeros(1, np.int64),
                 ChainTrace(),
             )
             for seed in seeds
         ]
+        for i, run in enumerate(runs if guesses else []):
+            _begin_at(run.chain, guesses[i % len(guesses)], problem.max_nodes)
 
         def finished(run: _Run) -> bool:
             return len(run.trace) >= tune + draws or run.clock[0] >= self.max_trees
@@ -105,17 +108,19 @@ class PaperSampler:
                 raise NoStart
             run.trace.extend(run.output, accepted, run.times)
 
+        def tell(n: int, ended: bool = False) -> None:
+            done = min(n * _TREES_A_UNIT, self.max_trees)
+            progress(Status("trees", done, self.max_trees, lambda: _look(runs), ended))
+
         units_in_all = -(-self.max_trees // _TREES_A_UNIT)
-        run_rounds(
-            runs, advance, units_in_all, workers, watch, 1.0,
-            lambda n: progress("trees", min(n * _TREES_A_UNIT, self.max_trees), self.max_trees),
-            _LARGEST_ROUND, finished,
-        )  # fmt: skip
+        n = run_rounds(
+            runs, advance, units_in_all, workers, watch, 1.0, tell, _LARGEST_ROUND, finished
+        )
         complete = all(map(finished, runs))
         for run in runs:
             if len(run.trace) == 0:  # stopped before the first round: the start is what there is
                 advance(run, 1)
-        return Trace(
+        trace = Trace(
             chains=[run.trace for run in runs],
             weights=[_holding_times(run.trace, int(run.clock[0]), tune) for run in runs],
             counts=np.array([run.chain.counts for run in runs]),
@@ -123,6 +128,16 @@ class PaperSampler:
             interrupted=watch.interrupted,
             timed_out=not complete and not watch.interrupted,
         )
+        tell(n, ended=True)
+        return trace
+
+
+def _begin_at(chain: Chain, trees: list[np.ndarray], max_nodes: int) -> None:
+    """Give a chain a state to start from; it is fitted when the chain runs."""
+    for k, tree in enumerate(trees):
+        chain.nodes[k * max_nodes : k * max_nodes + len(tree)] = tree
+    chain.n_terms[0] = len(trees)
+    chain.numbers[LOG_LIKELIHOOD] = np.nan
 
 
 @dataclass
@@ -136,6 +151,15 @@ class _Run:
     times: np.ndarray
     clock: np.ndarray
     trace: ChainTrace
+
+
+def _look(runs: list[_Run]) -> Look:
+    """Return the last accepted model of the chain where it fits best."""
+    best = min((run.trace for run in runs), key=lambda trace: trace.numbers[-1][RSS])
+    return Look(
+        split_terms(best.nodes[-1], best.n_terms[-1]),
+        sum(int(run.chain.counts[PROPOSED].sum()) for run in runs),
+    )
 
 
 def _holding_times(trace: ChainTrace, trees: int, tune: int) -> np.ndarray:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,33 @@ _SECONDS_OF_IMPATIENCE = 2.0
 # Part of a time limit, and seconds at most, kept back for what comes after sampling.
 _KEPT_BACK, _MOST_KEPT_BACK = 0.1, 4.0
 
-Progress = Callable[[str, int, int], None]
+
+@dataclass(frozen=True)
+class Look:
+    """What there is to see of a run at one moment."""
+
+    trees: list[np.ndarray]
+    """The terms of the leading state."""
+    proposals: int
+    """Proposals made so far, by all chains together."""
+    swap_rate: float | None = None
+    """Share of swaps between neighbouring temperatures that were accepted, where there are any."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a phase has come."""
+
+    phase: str
+    done: int
+    total: int
+    look: Callable[[], Look]
+    """Takes time, so it is called only for what is shown, and at once: states move on."""
+    ended: bool = False
+    """Whether this is the last report of its phase."""
+
+
+Report = Callable[[Status], None]
 
 
 class Watch:

@@ -18,6 +18,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ..evaluation import evaluate_trees
+from ..kernels.chain import PROPOSED
 from ..problem import Problem
 from .building import product_of_powers
 from .exactness import exact_rss, is_exact
@@ -27,7 +28,7 @@ from .library import Library
 from .noise_floor import is_noise
 from .power_law import power_law_trees
 from .rational import rational_trees
-from .running import Progress, Watch, Workers
+from .running import Look, Report, Status, Watch, Workers
 from .seekers import Best, Seeker, guest
 from .shortest import Shortest
 from .targets import Target, carry_back, divided, usable
@@ -58,6 +59,8 @@ class Found:
     finished: bool
     """Whether it ended by itself: settled, or its budget spent."""
     exact: bool
+    agreed: bool
+    """Whether several starts came to the same end, or the data leave no doubt."""
 
 
 class Search:
@@ -101,13 +104,26 @@ class Search:
         """Return proposals made, evaluated and accepted, by move, of all ladders together."""
         return np.sum([counts.sum(axis=0) for counts in self._counts], axis=0)
 
+    def begin_at(self, guesses: list[list[np.ndarray]]) -> None:
+        """Start ladders at what the user guesses, with constants optimised."""
+        for i, trees in enumerate(guesses):
+            seeker = self._seekers[i % len(self._seekers)]
+            chain = guest(self.problem, seeker.seed, trees)
+            if not seeker.replicas.trees() or chain.score > seeker.replicas.score:
+                seeker.begin_at(chain.trees())
+
     def run(
-        self, budget: int, workers: Workers, watch: Watch, share: float, progress: Progress
+        self, budget: int, workers: Workers, watch: Watch, share: float, progress: Report
     ) -> Found:
         """Search for at most `budget` draws a ladder, fewer where states are large."""
         done, spent, stage = 0, 0.0, 0
         settled = False
-        exact = self._try_known_forms()
+
+        def tell(ended: bool = False) -> None:
+            progress(Status("search", min(int(spent), budget), budget, self._look, ended))
+
+        self._try_known_forms()
+        exact = any(s.replicas.trees() and is_exact(s.replicas) for s in self._seekers)
         self._note(watch.seconds)
         while spent < budget and not (exact or settled or watch.should_stop(share)):
             length = min(_STAGE, budget - done)
@@ -121,12 +137,12 @@ class Search:
                     workers.map(self._add_from_library, self._seekers)
                 done += n
                 spent += n * float(np.mean([seeker.at_work.cost for seeker in self._seekers]))
-                progress("search", min(int(spent), budget), budget)
                 for seeker in self._seekers:
                     if seeker.other is not None and is_exact(seeker.other):
                         # Nothing more to learn there; the rest of the stage it is on y.
                         self._carry_back(seeker)
                 self._note(watch.seconds)
+                tell()
                 exact = any(is_exact(seeker.replicas) for seeker in self._seekers)
                 if exact or spent >= budget or watch.should_stop(share):
                     break
@@ -136,19 +152,24 @@ class Search:
             settled = not exact and self._settled(done, stage)
         shortest = Shortest(
             self.problem, self._seekers, self.best, self._steps,
-            partial(self._new, self.problem), self._advance,
+            partial(self._new, self.problem), self._advance, tell,
         )  # fmt: skip
         if exact:
             shortest.shorten(workers, watch, share)
             shortest.find_others(workers, watch, share)
         else:
             shortest.simplify(watch, share)
+        tell(ended=True)
         return Found(
             trees=self.best.trees,
             seekers=self._seekers,
             finished=spent >= budget or exact or settled,
             exact=exact,
+            agreed=exact or settled,
         )
+
+    def _look(self) -> Look:
+        return Look(self.best.trees, int(self.counts()[PROPOSED].sum()))
 
     def _advance(self, n: int, seeker: Seeker) -> None:
         try:
@@ -259,17 +280,16 @@ class Search:
                 seeker.begin_at(chain.trees())
         return best
 
-    def _try_known_forms(self) -> bool:
-        """Look whether y, or another target, has a form that regression finds: is one exact?"""
+    def _try_known_forms(self) -> None:
+        """Begin where y, or another target, has a form that regression finds."""
         if not self._one_term:
-            return False
+            return
         seeker = self._seekers[-1]
         trees = power_law_trees(
             _columns(self.problem), self._y, self._targets, self.problem.operator_weights
         )
         trees += rational_trees(_columns(self.problem), self._y, self.problem.operator_weights)
         self._receive(seeker, trees)
-        return bool(seeker.replicas.trees()) and is_exact(seeker.replicas)
 
     def _settled(self, done: int, stage: int) -> bool:
         """Return whether independent starts have come to the same end often enough."""

@@ -37,9 +37,10 @@ class Shortest:
         steps: int,
         start: Callable[[np.random.SeedSequence], Replicas],
         advance: Callable[[int, Seeker], None],
+        tell: Callable[[], None],
     ):
         self._problem, self._seekers, self._best = problem, seekers, best
-        self._steps, self._start, self._advance = steps, start, advance
+        self._steps, self._start, self._advance, self._tell = steps, start, advance, tell
 
     def simplify(self, watch: Watch, share: float) -> None:
         """Replace parts of the best state by shorter equals, as long as that helps."""
@@ -71,6 +72,7 @@ class Shortest:
                 seeker.replicas.put(best.trees)
             for score, trees in workers.map(partial(_best_draw, self._steps), self._seekers):
                 best.remember(score, trees, watch.seconds)
+            self._tell()
             idle += 1
             if best.score > before + _SHORTER:
                 self.simplify(watch, share)
@@ -94,6 +96,7 @@ class Shortest:
                 if is_exact(seeker.replicas):
                     best.remember(seeker.replicas.score, seeker.replicas.trees(), watch.seconds)
                     seeker.replicas = self._start(seeker.seed)
+            self._tell()
         if best.score > before:
             self.shorten(workers, watch, share)
         for seeker in self._seekers:

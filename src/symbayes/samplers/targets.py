@@ -80,7 +80,8 @@ def divided(
     y: np.ndarray, divisor: np.ndarray, values: np.ndarray, operators: Mapping[str, float]
 ) -> list[Target]:
     """Return the targets for y over a tree with these values, that ratio itself first."""
-    if "*" not in operators or not (np.isfinite(values).all() and values.all()):
+    needed = {"*", "+", "lt"}  # to write a sum with its coefficients as one tree, times the divisor
+    if not needed <= set(operators) or not (np.isfinite(values).all() and values.all()):
         return []
 
     def after_division(target: Target) -> Target:

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from ..convergence import settled
+from ..kernels.chain import PROPOSED
 from ..kernels.choose import N_MOVES
 from ..prior import NoisePrior, require_count, require_real
 from ..problem import Problem, log_prior
@@ -22,7 +23,7 @@ from ..trace import ChainTrace, Find, LadderRecord, Trace, split_terms
 from .exactness import exact_rss
 from .exchange import exchange
 from .ladder import LARGEST_ROUND, Replicas
-from .running import Progress, Watch, Workers
+from .running import Look, Report, Status, Watch, Workers
 from .search import OPTIMISED, Found, Search
 
 # Shares of the time limit after which search and settling end.
@@ -99,40 +100,47 @@ class TemperedSampler:
         *,
         tune: int,
         draws: int,
+        guesses: list[list[np.ndarray]],
         seeds: list[np.random.SeedSequence],
         workers: Workers,
         watch: Watch,
-        progress: Progress,
+        progress: Report,
     ) -> Trace:
-        """Run one ladder a seed; return their draws."""
+        """Run one ladder a seed, from the guesses if there are any; return their draws."""
         ladders = [Replicas(problem, seed, self.powers(problem.data.n)) for seed in seeds]
-        warmed_up, exact = True, False
+        warmed_up, exact, agreed = True, False, None
         finds: list[Find] = []
         searched = np.zeros((3, N_MOVES), np.int64)
+        if guesses:
+            for i, ladder in enumerate(ladders):
+                for replica in range(self.temperatures):
+                    ladder.put(guesses[i % len(guesses)], replica)
         if self.search and tune > 0:
             search = Search(
                 problem, self.powers, [seed.spawn(1)[0] for seed in seeds],
                 self.steps_per_draw,
             )  # fmt: skip
+            search.begin_at(guesses)
             found = search.run(tune, workers, watch, _SEARCH_SHARE, progress)
-            warmed_up, exact = found.finished, found.exact
+            warmed_up, exact, agreed = found.finished, found.exact, found.agreed
             finds, searched = search.best.history, search.counts()
             _begin_at(ladders, found)
+        tell = partial(_tell, progress, partial(_look, ladders, int(searched[PROPOSED].sum())))
         most = _EXACT_SETTLING if exact else _MOST_SETTLING
         n_settle = min(most, int(np.ceil(_SETTLE_PART * tune)))
-        if self._settle(ladders, n_settle, workers, watch, progress) < n_settle:
+        if self._settle(ladders, n_settle, workers, watch, tell) < n_settle:
             warmed_up = False
         rng = np.random.default_rng(seeds[0].spawn(1)[0])
         restarts = 0
         while True:
             trace = self._draw(
-                ladders, draws, exact, restarts < _MOST_RESTARTS, rng, workers, watch, progress
+                ladders, draws, exact, restarts < _MOST_RESTARTS, rng, workers, watch, tell
             )
             if trace is not None:
                 break
             # A chain came upon something far better only now: warm-up was not over.
             restarts += 1
-            if self._settle(ladders, n_settle, workers, watch, progress, 1.0) < n_settle:
+            if self._settle(ladders, n_settle, workers, watch, tell, 1.0) < n_settle:
                 warmed_up = False
         return replace(
             trace,
@@ -140,10 +148,11 @@ class TemperedSampler:
             timed_out=trace.timed_out or not (warmed_up or trace.interrupted),
             restarts=restarts,
             search=finds,
+            search_agreed=agreed,
             search_counts=searched,
         )
 
-    def _settle(self, ladders, total, workers, watch, progress, share=_SETTLE_SHARE) -> int:
+    def _settle(self, ladders, total, workers, watch, tell, share=_SETTLE_SHARE) -> int:
         """Bring the ladders to the posterior on all rows, and adapt their temperatures."""
         done = 0
         length = _round_length(len(ladders[0].problem.data.y))
@@ -155,7 +164,7 @@ class TemperedSampler:
             n = min(part, total - done)
             done += _run_rounds(
                 ladders, partial(_advance, self.steps_per_draw), n, length, workers, watch, share,
-                partial(_report, progress, "settling", done, total),
+                partial(_tell_more, tell, "settling", done, total),
             )  # fmt: skip
             if watch.should_stop(share):
                 break
@@ -166,11 +175,11 @@ class TemperedSampler:
         for ladder in ladders:
             ladder.optimise(0.0)
             ladder.forget()
+        if total > 0:
+            tell("settling", done, total, ended=True)
         return done
 
-    def _draw(
-        self, ladders, draws, exact, may_restart, rng, workers, watch, progress
-    ) -> Trace | None:
+    def _draw(self, ladders, draws, exact, may_restart, rng, workers, watch, tell) -> Trace | None:
         """Return the draws; None if, meanwhile, a ladder has left others far behind."""
         traces = [ChainTrace() for _ in ladders]
         done, spent = 0, 0.0
@@ -188,7 +197,7 @@ class TemperedSampler:
             n = min(_DRAWS_A_LOOK, draws - done)
             made = _run_rounds(
                 pairs, keep, n, length, workers, watch, 1.0,
-                partial(_report, progress, "drawing", done, draws),
+                partial(_tell_more, tell, "drawing", done, draws),
                 lambda turn: _exchange_neighbours(ladders, turn, rng),
             )  # fmt: skip
             cost = float(np.mean([ladder.cost for ladder in ladders]))
@@ -205,7 +214,7 @@ class TemperedSampler:
             # Stopped before the first draw: the states warm-up has reached are what there is.
             for pair in pairs:
                 keep(pair, 1)
-        return Trace(
+        trace = Trace(
             chains=traces,
             weights=[np.ones(len(trace)) for trace in traces],
             counts=np.array([ladder.chains.counts.sum(axis=0) for ladder in ladders]),
@@ -222,6 +231,8 @@ class TemperedSampler:
                 for ladder in ladders
             ],
         )
+        tell("drawing", done, draws, ended=True)
+        return trace
 
 
 def _advance(steps: int, ladder: Replicas, n: int) -> None:
@@ -260,8 +271,29 @@ def _round_length(n_rows: int) -> int:
     return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_A_ROUND // n_rows))
 
 
-def _report(progress: Progress, phase: str, before: int, total: int, n: int) -> None:
-    progress(phase, before + n, total)
+def _look(ladders: list[Replicas], searched: int) -> Look:
+    """Return the coldest state of the best ladder, and how it goes with all of them."""
+    proposed = sum(int(ladder.chains.counts[:, PROPOSED].sum()) for ladder in ladders)
+    tried = np.concatenate([ladder.ladder.tried for ladder in ladders])
+    rejected = np.concatenate([ladder.ladder.rejected for ladder in ladders])
+    swapped = 1.0 - rejected[tried > 0] / tried[tried > 0]
+    best = max(ladders, key=lambda ladder: ladder.score)
+    return Look(best.trees(), searched + proposed, float(swapped.mean()) if len(swapped) else None)
+
+
+def _tell(
+    progress: Report,
+    look: Callable[[], Look],
+    phase: str,
+    done: int,
+    total: int,
+    ended: bool = False,
+) -> None:
+    progress(Status(phase, done, total, look, ended))
+
+
+def _tell_more(tell: Callable, phase: str, before: int, total: int, n: int) -> None:
+    tell(phase, before + n, total)
 
 
 def _exchange_neighbours(ladders: list[Replicas], turn: int, rng: np.random.Generator) -> None:
