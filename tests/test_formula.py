@@ -1,7 +1,9 @@
 """The formula a user holds in hand."""
 
+import copy
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,8 +68,13 @@ def test_a_constant_formula():
     formula = Formula("2.5", ["x0", "x1"])
     np.testing.assert_array_equal(formula.predict(X), [2.5] * 3)
     assert formula.features == []
-    assert formula.n_nodes == 1
+    assert formula.n_nodes == formula.depth == 1
     assert formula.predict(np.empty((0, 2))).shape == (0,)
+    assert formula.text() == formula.latex() == "2.5"
+    assert formula.sympy() == sympy.Float(2.5)
+    assert formula.mathml().endswith("<mn>2.5</mn></math>")
+    assert Formula("3", []).predict(np.empty((2, 0))).tolist() == [3.0, 3.0]
+    assert Formula("3", []).is_equivalent(Formula("1 + 2", ["x0"]))
 
 
 def test_text_latex_sympy():
@@ -82,6 +89,30 @@ def test_text_latex_sympy():
     np.testing.assert_allclose(function(*X.T), formula.predict(X), rtol=1e-14)
 
 
+def test_measures():
+    formula = Formula("2*sin(x0) + x2", ["x0", "x1", "x2"])
+    assert formula.n_nodes == 6
+    assert formula.depth == 4
+    assert formula.features == ["x0", "x2"]
+    assert Formula("x1", ["x0", "x1"]).depth == 1
+
+
+def test_the_empty_name():
+    formula = Formula("2*``", [""])
+    assert str(formula) == "2*``"
+    assert Formula(str(formula), [""]) == formula
+    assert formula.latex() == r"2 \, \mathrm{\sqcup}"
+    assert "<mi>\u2423</mi>" in formula.mathml()
+    assert formula.sympy().free_symbols == {sympy.Symbol("")}
+
+
+def test_names_from_arrays_and_tables():
+    for names in (np.array(["a", "b c"]), pd.Index(["a", "b c"]), (name for name in ["a", "b c"])):
+        formula = Formula("a + `b c`", names)
+        assert formula.feature_names == ("a", "b c")
+        assert repr(formula) == "Formula('a + `b c`', ['a', 'b c'])"
+
+
 def test_repr_gives_the_formula_back():
     formula = Formula("2*`a b` - 1", ["a b", "c"])
     assert eval(repr(formula)) == formula
@@ -89,14 +120,18 @@ def test_repr_gives_the_formula_back():
     assert formula.features == ["a b"]
 
 
-def test_equality_hash_and_pickle():
+def test_equality_hash_and_pickle(tmp_path):
     formula = Formula("x0 + 1", ["x0"])
     assert formula == Formula("x0+1", ["x0"])
     assert hash(formula) == hash(Formula("x0+1", ["x0"]))
     assert formula != Formula("x0 + 2", ["x0"])
     assert formula != Formula("x0 + 1", ["x0", "x1"])
     assert formula != "x0 + 1"
+    assert len({formula, Formula("x0 + 1", ["x0"]), Formula("1 + x0", ["x0"])}) == 2
     assert pickle.loads(pickle.dumps(formula)) == formula
+    joblib.dump(formula, tmp_path / "formula.joblib")
+    assert joblib.load(tmp_path / "formula.joblib") == formula
+    assert copy.deepcopy(formula) == formula
 
 
 @pytest.mark.parametrize(
@@ -106,9 +141,30 @@ def test_equality_hash_and_pickle():
         ((5, ["x0"]), TypeError, "text must be a str, not int"),
         (("x", "x"), TypeError, "feature_names must be a list of str"),
         (("x0", [0]), TypeError, "feature_names must be a list of str"),
+        (("x0", None), TypeError, "feature_names must be a list of str"),
         (("a", ["a", "b", "a"]), ValueError, "feature_names has 'a' more than once"),
     ],
 )
 def test_errors(arguments, error, says):
     with pytest.raises(error, match=says):
         Formula(*arguments)
+
+
+@pytest.mark.parametrize("method", ["text", "latex", "mathml"])
+@pytest.mark.parametrize(
+    ("digits", "error", "says"),
+    [
+        (0, ValueError, "digits is 0; it must be at least 1"),
+        (2.5, TypeError, "digits must be an integer, not float"),
+        (True, TypeError, "digits must be an integer, not bool"),
+        ("6", TypeError, "digits must be an integer, not str"),
+    ],
+)
+def test_wrong_digits(method, digits, error, says):
+    with pytest.raises(error, match=says):
+        getattr(Formula("x0", ["x0"]), method)(digits=digits)
+
+
+@pytest.mark.parametrize("method", ["text", "latex", "mathml"])
+def test_digits_may_be_numpy_integers(method):
+    assert "1.23" in getattr(Formula("1.23456*x0", ["x0"]), method)(digits=np.int64(3))

@@ -92,4 +92,5 @@ def test_it_is_the_same_function_up_to_a_factor(tree):
         return
     ratio = new / old
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-5)
-    assert transforms(form) <= transforms(tree) + (tree["op"] >= opcodes.FIRST_BINARY).sum()
+    # A factor that cannot pass an operator stays below it: one for each operator at most.
+    assert transforms(form) <= transforms(tree) + (tree["op"] > opcodes.LT).sum()

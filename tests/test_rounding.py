@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from symbayes.constants import Sight, with_constants
+from symbayes.expression import constants
 from symbayes.parser import parse
-from symbayes.rounding import constants, rounded, tidy, with_constants
+from symbayes.rounding import rounded, tidy
 from symbayes.simple_numbers import nearest_simple
 
 NAMES = ["x0", "x1"]
@@ -16,7 +18,7 @@ def offered(text, truth, noise=0.0, n=200, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(1, 5, (2, n))
     y = truth(*X) + noise * rng.normal(size=n)
-    return rounded(parse(text, NAMES), X, y, np.ones(n), (1.0, 1e-20), float(np.std(y)))
+    return rounded(parse(text, NAMES), Sight(X, y, np.ones(n), (1.0, 1e-20), float(np.std(y))))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_the_data_may_object():
 def test_nothing_is_rounded_with_as_many_constants_as_rows():
     expression = parse("1.01*x0 + 2.01", NAMES)
     X, y = np.ones((2, 2)), np.ones(2)
-    assert rounded(expression, X, y, np.ones(2), (1.0, 1e-20), 1.0) == expression
+    assert rounded(expression, Sight(X, y, np.ones(2), (1.0, 1e-20), 1.0)) == expression
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A formula as an object: print it, evaluate it, hand it to SymPy.
+"""A formula as a tree: build it, evaluate it, take its measure, hand it to SymPy.
 
 An expression is a nested tuple: ``("x", i)`` is column i, ``("c", value)`` a constant, and
 ``(name, operand, ...)`` an operator of the table.
@@ -6,14 +6,13 @@ An expression is a nested tuple: ``("x", i)`` is column i, ``("c", value)`` a co
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .kernels import opcodes
-from .operators import ATOM, BY_OPCODE, NEGATION, OPERATORS
+from .operators import BY_OPCODE, OPERATORS
 
 Expression = tuple
 
@@ -21,7 +20,7 @@ FEATURE, CONSTANT = "x", "c"
 
 
 def _constant(value: float) -> Expression:
-    return (CONSTANT, float(value))
+    return (CONSTANT, float(value) + 0.0)  # no -0.0, which would be printed as -0
 
 
 def affine(a: float, x: Expression, b: float) -> Expression:
@@ -30,7 +29,7 @@ def affine(a: float, x: Expression, b: float) -> Expression:
     if a == -1.0:
         product = ("neg", x)
     elif a != 1.0:
-        product = ("*", _constant(a), x)
+        product = ("/", _constant(a), x[1]) if x[0] == "inv" else ("*", _constant(a), x)
     if b == 0.0:
         return product
     return ("-", product, _constant(-b)) if b < 0 else ("+", product, _constant(b))
@@ -92,6 +91,26 @@ def n_nodes(expression: Expression) -> int:
     return 1 + sum(n_nodes(operand) for operand in expression[1:])
 
 
+def depth(expression: Expression) -> int:
+    """Return the number of levels; without recursion, for trees that are too deep for it."""
+    level, deepest = [expression], 0
+    while level:
+        deepest += 1
+        level = [
+            operand for node in level if node[0] not in (FEATURE, CONSTANT) for operand in node[1:]
+        ]
+    return deepest
+
+
+def constants(expression: Expression) -> Iterator[float]:
+    """Yield the constants from left to right."""
+    if expression[0] == CONSTANT:
+        yield expression[1]
+    elif expression[0] != FEATURE:
+        for operand in expression[1:]:
+            yield from constants(operand)
+
+
 def features(expression: Expression) -> set[int]:
     """Return the columns that an expression reads."""
     if expression[0] == FEATURE:
@@ -101,94 +120,26 @@ def features(expression: Expression) -> set[int]:
     return set().union(*(features(operand) for operand in expression[1:]))
 
 
-def _number(value: float, digits: int) -> str:
-    text = f"{value:.{digits}g}"
-    return text[1:] if text == "-0" else text
+def with_columns(expression: Expression, columns: Sequence[int]) -> Expression:
+    """Return the expression with column i renumbered to `columns[i]`."""
+    if expression[0] == FEATURE:
+        return (FEATURE, columns[expression[1]])
+    if expression[0] == CONSTANT:
+        return expression
+    return (expression[0], *(with_columns(operand, columns) for operand in expression[1:]))
 
 
-def _latex_number(value: float, digits: int) -> str:
-    mantissa, _, exponent = _number(value, digits).partition("e")
-    return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+def to_sympy(expression: Expression, columns: Sequence[Any]) -> Any:
+    """Return the expression as a SymPy object, constants as they are.
 
-
-_IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
-
-
-def quoted(name: str) -> str:
-    """Return a column name as it stands in a printed formula: in backticks unless a plain word."""
-    if _IDENTIFIER.match(name) and name not in OPERATORS:
-        return name
-    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
-
-
-_LATEX_SPECIAL = {
-    "\\": r"\backslash ", "{": r"\{", "}": r"\}", "_": r"\_", "$": r"\$", "%": r"\%",
-    "&": r"\&", "#": r"\#", "^": r"\hat{}", "~": r"\sim ", " ": r"\ ",
-}  # fmt: skip
-
-
-def latex_name(name: str) -> str:
-    """Return a column name in LaTeX: a letter with an index, or upright text."""
-    match = re.fullmatch(r"([A-Za-z])_?(\d+)", name)
-    if match:
-        return f"{match[1]}_{{{match[2]}}}"
-    if len(name) == 1 and name.isalpha():
-        return name
-    return r"\mathrm{" + "".join(_LATEX_SPECIAL.get(c, c) for c in name) + "}"
-
-
-def to_text(expression: Expression, names: Sequence[str], digits: int = 6) -> str:
-    """Return the expression as text that `parse` reads."""
-    return _print(expression, [quoted(name) for name in names], digits, latex=False)[0]
-
-
-def to_latex(expression: Expression, names: Sequence[str], digits: int = 6) -> str:
-    """Return the expression in LaTeX."""
-    return _print(expression, [latex_name(name) for name in names], digits, latex=True)[0]
-
-
-def _print(expression, names, digits, latex) -> tuple[str, int]:
-    """Return the printed form and how tightly it binds."""
-    kind = expression[0]
-    if kind == FEATURE:
-        return names[expression[1]], ATOM
-    if kind == CONSTANT:
-        value = expression[1]
-        text = _latex_number(value, digits) if latex else _number(value, digits)
-        return text, NEGATION if text.startswith("-") or "cdot" in text else ATOM
-    operator = OPERATORS[kind]
-    template = operator.latex if latex else operator.text
-    needs = operator.needs
-    if latex and operator.latex_needs is not None:
-        needs = operator.latex_needs
-    left, right = (r"\left(", r"\right)") if latex else ("(", ")")
-    operands = []
-    for operand, need in zip(expression[1:], needs, strict=True):
-        text, strength = _print(operand, names, digits, latex)
-        operands.append(text if strength >= need else f"{left}{text}{right}")
-    if kind == "*" and operands[0] == "1":
-        return operands[1], operator.strength  # a factor that rounds to 1
-    if kind in ("+", "-") and operands[1].startswith("-"):
-        # a + -b is a - b, and a - -b is a + b, to the last bit.
-        return _print_sum(kind, *operands), operator.strength
-    if latex and kind == "*" and operands[1][:1].isdigit():
-        template = r"{0} \cdot {1}"
-    return template.format(*operands), operator.strength
-
-
-def _print_sum(kind: str, left: str, right: str) -> str:
-    while right.startswith("-"):
-        kind, right = "-" if kind == "+" else "+", right[1:]
-    return f"{left} {kind} {right}"
-
-
-def to_sympy(expression: Expression, names: Sequence[str]) -> Any:
-    """Return the expression as a SymPy object, constants as they are."""
+    `columns` are names, or symbols with what is known about them.
+    """
     import sympy
 
     def convert(node):
         if node[0] == FEATURE:
-            return sympy.Symbol(names[node[1]])
+            column = columns[node[1]]
+            return sympy.Symbol(column) if isinstance(column, str) else column
         if node[0] == CONSTANT:
             value = node[1]
             whole = value.is_integer() and abs(value) < 1e15

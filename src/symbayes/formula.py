@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from . import expression as ex
+from .constants import with_digits
+from .equivalence import equivalent
+from .latex import to_latex
+from .mathml import to_mathml
+from .numpy_code import to_numpy_code
 from .parser import parse
+from .printing import to_text
+from .simplification import simplified
+
+# Significant digits of constants, where a fit does not say that fewer mean something.
+_DIGITS = 6
 
 
 class Formula:
     """A formula in named columns.
 
+    ``==`` compares how formulas are written, `is_equivalent` what they compute.
+
     Parameters
     ----------
     text : str
-        The formula, for example ``"2*sin(x0) + 1"``.
+        The formula, for example ``"2*sin(x0) + 1"``. Column names that are not plain words stand in
+        backticks. Text is parsed, never run as code.
     feature_names : sequence of str
         The columns of the tables it is evaluated on, in their order.
 
@@ -37,13 +51,30 @@ class Formula:
         if not isinstance(text, str):
             raise TypeError(f"text must be a str, not {type(text).__name__}")
         self._expression = parse(text, self._names)
+        self._digits: tuple[int, ...] | None = None
 
     @classmethod
-    def _from_expression(cls, expression: ex.Expression, names: Sequence[str]) -> Formula:
+    def _from_expression(
+        cls,
+        expression: ex.Expression,
+        names: Sequence[str],
+        digits: Sequence[int] | None = None,
+    ) -> Formula:
+        """Return a formula; `digits` says how many digits of each constant mean something."""
         formula = cls.__new__(cls)
         formula._names = tuple(names)
         formula._expression = expression
+        formula._digits = None if digits is None else tuple(digits)
         return formula
+
+    def _shown(self, digits: int | None) -> tuple[ex.Expression, int]:
+        """Return what to print, and with how many digits."""
+        if digits is not None:
+            return self._expression, _checked_digits(digits)
+        if self._digits is None:
+            return self._expression, _DIGITS
+        most = max((_DIGITS, *self._digits))
+        return with_digits(self._expression, self._digits), most
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -56,6 +87,11 @@ class Formula:
         return ex.n_nodes(self._expression)
 
     @property
+    def depth(self) -> int:
+        """Number of levels of the formula as a tree; a column alone has one."""
+        return ex.depth(self._expression)
+
+    @property
     def features(self) -> list[str]:
         """Columns that occur in the formula."""
         return [self._names[i] for i in sorted(ex.features(self._expression))]
@@ -66,8 +102,12 @@ class Formula:
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_rows, n_columns)
-            A DataFrame with names is read by them, anything else by position. A row outside the
-            domain of the formula gives nan.
+            A DataFrame with names is read by them, anything else by position.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The values; nan for a row outside the domain of the formula.
         """
         if _has_names(X):
             table = self._read_by_name(X)
@@ -100,17 +140,148 @@ class Formula:
             table[:, self._names.index(name)] = np.asarray(X[name], dtype=float)
         return table
 
+    def is_equivalent(self, other: Formula, *, rtol: float = 1e-9) -> bool:
+        """Return whether another formula is the same function of the same columns.
+
+        Formulas are compared by values at a few thousand fixed points of many sizes. Where they
+        seem to differ, they are computed again with 60 digits. ``False`` is sure: at some point
+        the values differ by more than `rtol`, or only one formula has a value. ``True`` means that
+        no such point was found, which is strong evidence but no proof. Single points do not count:
+        ``x/x`` is equivalent to 1. Ranges do: ``2*log(x)`` has no value for negative x and is not
+        equivalent to ``log(x**2)``. Formulas that have no common point in their domains, as far as
+        that was tried, are equivalent only if they are equal.
+
+        Parameters
+        ----------
+        other : Formula
+            Its columns are matched by name; their order does not matter.
+        rtol : float, default=1e-9
+            Relative difference up to which values count as equal. The same holds for constants: a
+            difference that other constants within `rtol` would make is none.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> from symbayes import Formula
+        >>> formula = Formula("(a + b)**2", ["a", "b"])
+        >>> formula.is_equivalent(Formula("a**2 + 2*a*b + b**2", ["b", "a"]))
+        True
+        >>> formula.is_equivalent(Formula("a**2 + b**2", ["a", "b"]))
+        False
+        """
+        if not isinstance(other, Formula):
+            raise TypeError(f"other must be a Formula, not {type(other).__name__}")
+        if isinstance(rtol, bool) or not isinstance(rtol, Real):
+            raise TypeError(f"rtol must be a number, not {type(rtol).__name__}")
+        if not 0.0 <= float(rtol) < 1.0:
+            raise ValueError(f"rtol is {rtol}; it must be from 0 to less than 1")
+        place = {name: i for i, name in enumerate(sorted({*self.features, *other.features}))}
+        first, second = (
+            ex.with_columns(
+                formula._expression, [place.get(name, -1) for name in formula.feature_names]
+            )
+            for formula in (self, other)
+        )
+        return equivalent(first, second, len(place), float(rtol))
+
+    def text(self, digits: int | None = None) -> str:
+        """Return the formula as text that `Formula` reads.
+
+        Parameters
+        ----------
+        digits : int, optional
+            Significant digits of constants. By default 6, or as many as a fit knows of each. With
+            17 the text gives the formula back to the last bit; with fewer, sums in sums and
+            products in products lose their parentheses.
+
+        Returns
+        -------
+        str
+        """
+        expression, digits = self._shown(digits)
+        return to_text(expression, self._names, digits)
+
+    def latex(self, digits: int | None = None) -> str:
+        """Return the formula in LaTeX, also for MathJax, KaTeX and Matplotlib.
+
+        Parameters
+        ----------
+        digits : int, optional
+            Significant digits of constants. By default 6, or as many as a fit knows of each.
+
+        Returns
+        -------
+        str
+        """
+        expression, digits = self._shown(digits)
+        return to_latex(expression, self._names, digits)
+
+    def mathml(self, digits: int | None = None) -> str:
+        """Return the formula in MathML, which browsers show as it is.
+
+        Parameters
+        ----------
+        digits : int, optional
+            Significant digits of constants. By default 6, or as many as a fit knows of each.
+
+        Returns
+        -------
+        str
+            An element ``<math>``, well-formed whatever the column names are.
+        """
+        expression, digits = self._shown(digits)
+        return to_mathml(expression, self._names, digits)
+
+    def numpy_code(self, name: str = "formula") -> str:
+        """Return Python source that computes the formula with nothing but NumPy.
+
+        Parameters
+        ----------
+        name : str, default="formula"
+            The name of its function, which takes a table, columns by position, and returns what
+            `predict` does, to the last bit.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from symbayes import Formula
+        >>> print(Formula("exp(a) - 0.5", ["a"]).numpy_code())
+        import numpy as np
+        ...
+                return np.exp(x[0]) - 0.5
+        """
+        return to_numpy_code(self._expression, self._names, name)
+
+    def simplify(self) -> Formula:
+        """Return a shorter formula that is the same function, or the formula itself.
+
+        SymPy simplifies it, with columns that are real numbers, and the result is taken if it is
+        shorter and has the same values. Long formulas, of more than 60 nodes, stay as they are.
+
+        Returns
+        -------
+        Formula
+
+        Examples
+        --------
+        >>> from symbayes import Formula
+        >>> print(Formula("3*sqrt(exp(t)) + t - t", ["t"]).simplify())
+        3*exp(0.5*t)
+        """
+        found = simplified(self._expression)
+        if found == self._expression:
+            return self
+        return Formula._from_expression(found, self._names)
+
     def sympy(self) -> Any:
         """Return the formula as a SymPy expression, with its constants in full."""
         return ex.to_sympy(self._expression, self._names)
-
-    def latex(self, digits: int = 6) -> str:
-        """Return the formula in LaTeX, constants with so many significant digits."""
-        return ex.to_latex(self._expression, self._names, digits)
-
-    def text(self, digits: int = 6) -> str:
-        """Return the formula as text, constants with so many significant digits."""
-        return ex.to_text(self._expression, self._names, digits)
 
     def __str__(self) -> str:
         return self.text()
@@ -131,9 +302,11 @@ class Formula:
 
 
 def _checked_names(names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    # A str is a sequence of str as well, but hardly meant as one.
+    result = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else (None,)
+    if not all(isinstance(name, str) for name in result):
         raise TypeError("feature_names must be a list of str, one for each column")
-    result = tuple(names)
+    result = tuple(map(str, result))
     repeated = sorted({name for name in result if result.count(name) > 1})
     if repeated:
         raise ValueError(f"feature_names has {', '.join(map(repr, repeated))} more than once")
@@ -143,3 +316,11 @@ def _checked_names(names: Sequence[str]) -> tuple[str, ...]:
 def _has_names(X: Any) -> bool:
     """Return whether columns are known by names: a DataFrame whose labels are all str."""
     return hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
+
+
+def _checked_digits(digits: int) -> int:
+    if isinstance(digits, bool) or not isinstance(digits, Integral):
+        raise TypeError(f"digits must be an integer, not {type(digits).__name__}")
+    if digits < 1:
+        raise ValueError(f"digits is {digits}; it must be at least 1")
+    return int(digits)

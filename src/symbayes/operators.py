@@ -28,7 +28,7 @@ class Operator:
     numpy: Callable[..., Any]
     """What it computes, on NumPy arrays."""
     sympy: Callable[..., Any]
-    """Its SymPy form: called with the module `sympy` and the operands."""
+    """Its form in SymPy, or in mpmath: called with the module and the operands."""
     text: str
     """Printed form, with `{0}` and `{1}` for the operands."""
     latex: str
@@ -37,18 +37,21 @@ class Operator:
     """How tightly the printed form binds."""
     needs: tuple[int, ...] = (0,)
     """How tightly an operand has to bind to stand without parentheses."""
+    latex_strength: int | None = None
+    """`strength` in LaTeX and MathML, where it differs: exp is a power there."""
     latex_needs: tuple[int, ...] | None = None
-    """The same for LaTeX, where a fraction or a root needs none."""
+    """`needs` in LaTeX and MathML, where it differs: a fraction needs no parentheses."""
     domain: str = "all reals"
     """Where it has a value; outside it is nan, or inf at a pole, and the state is rejected."""
     symbol: str | None = None
     """Infix symbol, for binary operators."""
 
 
-def _function(name, opcode, numpy, sympy, latex, domain="all reals", latex_needs=None):
+def _function(name, opcode, numpy, sympy, latex, domain="all reals", latex_strength=None):
     return Operator(
-        name, 1, opcode, numpy, sympy, f"{name}({{0}})", latex, ATOM, (0,), latex_needs, domain
-    )
+        name, 1, opcode, numpy, sympy, f"{name}({{0}})", latex, latex_strength=latex_strength,
+        domain=domain,
+    )  # fmt: skip
 
 
 _TABLE = (
@@ -66,30 +69,32 @@ _TABLE = (
     ),
     Operator(
         "/", 2, opcodes.DIV, np.divide, lambda sp, x, y: x / y,
-        "{0}/{1}", r"\frac{{{0}}}{{{1}}}", PRODUCT, (PRODUCT, NEGATION), (0, 0),
-        "second operand not 0", "/",
+        "{0}/{1}", r"\frac{{{0}}}{{{1}}}", PRODUCT, (PRODUCT, POWER), latex_needs=(0, 0),
+        domain="second operand not 0", symbol="/",
     ),
     Operator(
         "neg", 1, opcodes.NEG, np.negative, lambda sp, x: -x,
-        "-{0}", "-{0}", NEGATION, (NEGATION,),
+        "-{0}", "-{0}", NEGATION, (NEGATION,), latex_needs=(PRODUCT,),
     ),
     Operator(
         "inv", 1, opcodes.INV, np.reciprocal, lambda sp, x: 1 / x,
-        "1/{0}", r"\frac{{1}}{{{0}}}", PRODUCT, (NEGATION,), (0,), "not 0",
+        "1/{0}", r"\frac{{1}}{{{0}}}", PRODUCT, (POWER,), latex_needs=(0,), domain="not 0",
     ),
     # lt(x) = a x + b never reaches a printer: a formula shows its constants.
     Operator(
         "lt", 1, opcodes.LT, lambda x, a=1.0, b=0.0: a * x + b,
         lambda sp, x, a=1, b=0: a * x + b, "lt({0})", r"\operatorname{{lt}}\left({0}\right)",
     ),
-    _function("exp", opcodes.EXP, np.exp, lambda sp, x: sp.exp(x), r"e^{{{0}}}"),
+    _function(
+        "exp", opcodes.EXP, np.exp, lambda sp, x: sp.exp(x), r"e^{{{0}}}", latex_strength=POWER
+    ),
     _function(
         "log", opcodes.LOG, np.log, lambda sp, x: sp.log(x), r"\log\left({0}\right)", "positive"
     ),
     _function(
         "sqrt", opcodes.SQRT, np.sqrt, lambda sp, x: sp.sqrt(x), r"\sqrt{{{0}}}", "not negative"
     ),
-    _function("abs", opcodes.ABS, np.abs, lambda sp, x: sp.Abs(x), r"\left|{0}\right|"),
+    _function("abs", opcodes.ABS, np.abs, lambda sp, x: abs(x), r"\left|{0}\right|"),
     Operator(
         "square", 1, opcodes.SQUARE, np.square, lambda sp, x: x**2,
         "{0}**2", "{0}^{{2}}", POWER, (ATOM,),
@@ -131,21 +136,30 @@ OPERATOR_SETS: dict[str, tuple[str, ...]] = {
 }
 
 
+# Other names of functions that a formula may use.
+FUNCTION_ALIASES = {"ln": "log", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}
+
 # What other tools call them.
 _ALIASES = {
     "add": "'+'", "plus": "'+'", "sub": "'-'", "minus": "'-'", "mul": "'*'", "times": "'*'",
-    "div": "'/'", "ln": "'log'", "^": "'square' or 'cube'", "**": "'square' or 'cube'",
-    "pow": "'square' or 'cube'", "asin": "'arcsin'", "acos": "'arccos'", "atan": "'arctan'",
-    "reciprocal": "'inv'", "sqr": "'square'", "linear": "'lt'",
+    "div": "'/'", "^": "'square' or 'cube'", "**": "'square' or 'cube'",
+    "pow": "'square' or 'cube'", "reciprocal": "'inv'", "sqr": "'square'", "linear": "'lt'",
+    **{alias: repr(name) for alias, name in FUNCTION_ALIASES.items()},
 }  # fmt: skip
 
 
-def _hint(name: str) -> str:
-    """Return what a user may have meant."""
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return what a user may have meant, in parentheses after a space, or nothing."""
+    by_lower = {entry.lower(): entry for entry in known}
+    close = get_close_matches(name.lower(), by_lower, n=1)
+    return f" (did you mean {by_lower[close[0]]!r}?)" if close else ""
+
+
+def operator_hint(name: str) -> str:
+    """Return which operator a user may have meant."""
     if name.lower() in _ALIASES:
         return f" (did you mean {_ALIASES[name.lower()]}?)"
-    close = get_close_matches(name.lower(), OPERATORS, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return did_you_mean(name, OPERATORS)
 
 
 def operator_weights(operators: str | Iterable[str] | Mapping[str, float]) -> dict[str, float]:
@@ -188,7 +202,7 @@ def operator_weights(operators: str | Iterable[str] | Mapping[str, float]) -> di
     for name, weight in weights.items():
         if not isinstance(name, str) or name not in OPERATORS:
             raise ValueError(
-                f"operators: {name!r} is not an operator{_hint(str(name))}; known are "
+                f"operators: {name!r} is not an operator{operator_hint(str(name))}; known are "
                 f"{', '.join(OPERATORS)}"
             )
         if isinstance(weight, bool) or not isinstance(weight, int | float | np.number):

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
-from .expression import CONSTANT, FEATURE, Expression
-from .operators import OPERATORS
+from .expression import CONSTANT, FEATURE, Expression, depth, n_nodes
+from .operators import FUNCTION_ALIASES, OPERATORS, did_you_mean, operator_hint
 
 _TOKEN = re.compile(
-    r"\s*(?:"
+    r"(?P<space>\s+)|"
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|`(?P<quoted>(?:[^`\\]|\\.)*)`"
     r"|(?P<name>[^\W\d]\w*)"
     r"|(?P<symbol>\*\*|[-+*/^(),])"
-    r")"
 )
-# Powers are written out as squares, cubes and products; beyond this that makes no sense.
-_LARGEST_POWER = 12
+#: Powers are written out as squares, cubes and products; beyond this that makes no sense.
+LARGEST_POWER = 12
 # Expressions are walked by recursion, which Python does not do without end.
 _DEEPEST = 100
+# Powers of powers grow beyond all bounds in a short text.
+_MOST_NODES = 10_000
+# A column of one of these names comes first. No "e", which is too likely a column.
+_NAMED_NUMBERS = {"pi": math.pi}
+_FUNCTIONS = [name for name in OPERATORS if name.isalpha() and name != "lt"]
+# Columns that a message lists.
+_LISTED = 20
 
 
 class FormulaSyntaxError(ValueError):
@@ -29,8 +36,9 @@ class FormulaSyntaxError(ValueError):
 def parse(text: str, names: Sequence[str]) -> Expression:
     """Read a formula in the columns `names`.
 
-    It may use the operators of the table, in infix form or as functions, numbers, integer powers
-    (``^`` or ``**``), and column names, in backticks where they are not plain words.
+    It may use the operators of the table, in infix form or as functions, the names ``ln``,
+    ``asin``, ``acos`` and ``atan`` for some of them, numbers, ``pi``, integer powers (``^`` or
+    ``**``), and column names, in backticks where they are not plain words.
 
     Examples
     --------
@@ -49,16 +57,17 @@ class _Parser:
         self.names = names
         self.tokens: list[tuple[str, str, int]] = []
         at = 0
-        while text[at:].strip():
+        while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
-                at += len(text[at:]) - len(text[at:].lstrip())
                 raise self.error(f"{text[at]!r} is not part of a formula", at)
             kind = match.lastgroup or ""
-            self.tokens.append((kind, match[kind], match.start(kind)))
+            if kind != "space":
+                self.tokens.append((kind, match[kind], at))
             at = match.end()
         self.tokens.append(("end", "", len(text)))
         self.next = 0
+        self.nodes = 0
 
     def error(self, message: str, at: int | None = None) -> FormulaSyntaxError:
         if at is None:
@@ -74,17 +83,16 @@ class _Parser:
 
     def expect(self, symbol: str) -> None:
         if self.accept(symbol) is None:
-            found = self.tokens[self.next][1]
-            raise self.error(
-                f"expected {symbol!r}, found {found!r}"
-                if found
-                else f"expected {symbol!r}, but the formula ends"
-            )
+            raise self.error(f"expected {symbol!r}, {self.what_comes()}")
+
+    def what_comes(self) -> str:
+        kind, value, _ = self.tokens[self.next]
+        return "but the formula ends" if kind == "end" else f"found {value!r}"
 
     def whole(self) -> Expression:
         try:
             result = self.sum()
-            too_deep = _depth(result) > _DEEPEST
+            too_deep = depth(result) > _DEEPEST
         except RecursionError:
             too_deep = True
         if too_deep:
@@ -92,8 +100,16 @@ class _Parser:
                 f"the formula is nested too deeply, more than {_DEEPEST} levels; split it"
             ) from None
         if self.tokens[self.next][0] != "end":
-            raise self.error(f"expected an operator, found {self.tokens[self.next][1]!r}")
+            raise self.error(f"expected an operator, {self.what_comes()}")
         return result
+
+    def count(self, nodes: int) -> None:
+        self.nodes += nodes
+        if self.nodes > _MOST_NODES:
+            raise FormulaSyntaxError(
+                f"the formula is too long, more than {_MOST_NODES} columns and constants when its "
+                "powers are written out; split it"
+            )
 
     def sum(self) -> Expression:
         left = self.product()
@@ -127,16 +143,18 @@ class _Parser:
             at = self.tokens[self.next][2]
             exponent = self.signed()
             value = exponent[1] if exponent[0] == CONSTANT else None
-            if value is None or value != int(value) or not 1 <= abs(value) <= _LARGEST_POWER:
+            if value is None or value != int(value) or not 1 <= abs(value) <= LARGEST_POWER:
                 raise self.error(
-                    f"a power must be an integer from 1 to {_LARGEST_POWER} or its negative", at
+                    f"a power must be an integer from 1 to {LARGEST_POWER} or its negative", at
                 )
             base = integer_power(base, int(value))
+            self.count(n_nodes(base))
         return base
 
     def atom(self) -> Expression:
         kind, value, at = self.tokens[self.next]
         self.next += 1
+        self.count(1)
         if kind == "number":
             if float(value) == float("inf"):
                 raise self.error(f"{value} is too large for a number", at)
@@ -146,45 +164,42 @@ class _Parser:
         if kind == "name":
             if self.accept("("):
                 return self.call(value, at)
+            if value in _NAMED_NUMBERS and value not in self.names:
+                return (CONSTANT, _NAMED_NUMBERS[value])
             return self.feature(value, at)
         if kind == "symbol" and value == "(":
             inner = self.sum()
             self.expect(")")
             return inner
         self.next -= 1
-        raise self.error(
-            f"expected a value, found {value!r}"
-            if value
-            else "expected a value, but the formula ends"
-        )
+        raise self.error(f"expected a value, {self.what_comes()}")
 
     def call(self, name: str, at: int) -> Expression:
-        operator = OPERATORS.get(name)
-        if operator is None or name == "lt":
+        function = FUNCTION_ALIASES.get(name, name)
+        if function not in _FUNCTIONS:
+            hint = operator_hint(name) if name != "lt" else ""
+            if name in self.names:
+                hint = " but a column, and a product needs a *"
             raise self.error(
-                f"{name!r} is not a function; known are "
-                + ", ".join(n for n in OPERATORS if n.isalpha() and n != "lt"),
-                at,
+                f"{name!r} is not a function{hint}; known are {', '.join(_FUNCTIONS)}", at
             )
         operand = self.sum()
         self.expect(")")
-        return (name, operand)
+        return (function, operand)
 
     def feature(self, name: str, at: int) -> Expression:
-        if name not in self.names:
-            raise self.error(f"{name!r} is not a column; known are {', '.join(self.names)}", at)
-        return (FEATURE, self.names.index(name))
-
-
-def _depth(expression: Expression) -> int:
-    """Return the number of levels, without recursion."""
-    level, deepest = [expression], 0
-    while level:
-        deepest += 1
-        level = [
-            operand for node in level if node[0] not in (FEATURE, CONSTANT) for operand in node[1:]
-        ]
-    return deepest
+        if name in self.names:
+            return (FEATURE, self.names.index(name))
+        if FUNCTION_ALIASES.get(name, name) in _FUNCTIONS:
+            hint = f" but a function, as in {name}(...)"
+        elif name == "e":
+            hint = " (Euler's number is exp(1))"
+        else:
+            hint = did_you_mean(name, self.names)
+        known = ", ".join(self.names[:_LISTED]) or "none"
+        if len(self.names) > _LISTED:
+            known += f" and {len(self.names) - _LISTED} more"
+        raise self.error(f"{name!r} is not a column{hint}; known are {known}", at)
 
 
 def integer_power(base: Expression, exponent: int) -> Expression:

@@ -1,0 +1,88 @@
+"""Formulas in LaTeX, of the kind that MathJax, KaTeX and Matplotlib read as well."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from .expression import FEATURE, Expression, features
+from .operators import ATOM, NEGATION, OPERATORS
+from .printing import JOINERS, Form, Notation, letter_and_index, number, shown, write
+
+FORMS = {
+    name: Form(
+        row.latex.format,
+        row.strength if row.latex_strength is None else row.latex_strength,
+        row.needs if row.latex_needs is None else row.latex_needs,
+    )
+    for name, row in OPERATORS.items()
+}
+
+# In braces what would get the space of an operator, or join what follows in some renderer.
+_SPECIAL = {
+    "\\": r"{\backslash}", "{": r"\{", "}": r"\}", "_": r"\_", "$": r"\$", "%": r"\%",
+    "&": r"{\text{\&}}", "#": r"{\#}", "^": r"{\wedge}", "~": r"{\sim}", " ": r"\ ",
+    "'": r"{}^{\prime}", '"': r"{}^{\prime\prime}", "`": r"{\grave{\ }}",
+    "\u2423": r"\sqcup", "\ufffd": "?", **{c: f"{{{c}}}" for c in "+-*=<>:;,"},
+}  # fmt: skip
+# Matplotlib reads no character beyond this one.
+_LAST = "\U0001ffff"
+
+# Before these a factor needs a sign for times: digits would join, or make a mixed fraction.
+_LIKE_A_NUMBER = re.compile(r"\d|\\frac|\\mathrm\{\d")
+
+
+def to_latex(expression: Expression, names: Sequence[str], digits: int = 6) -> str:
+    r"""Return the expression in LaTeX.
+
+    Examples
+    --------
+    >>> from symbayes.latex import to_latex
+    >>> print(to_latex(("/", ("c", 2.0), ("sqrt", ("x", 0))), ["x0"]))
+    \frac{2}{\sqrt{x_{0}}}
+    """
+    written = {i: latex_name(names[i]) for i in features(expression)}
+    # Words need a space between them, letters do not.
+    space = r" \, " if any(name.startswith(r"\mathrm") for name in written.values()) else " "
+
+    def leaf(node: Expression) -> tuple[str, int]:
+        if node[0] == FEATURE:
+            return written[node[1]], ATOM
+        mantissa, _, exponent = number(node[1], digits).partition("e")
+        if exponent:
+            return rf"{mantissa} \cdot 10^{{{int(exponent)}}}", NEGATION
+        return mantissa, NEGATION if mantissa.startswith("-") else ATOM
+
+    def product(left: str, right: str) -> str:
+        return left + (r" \cdot " if _LIKE_A_NUMBER.match(right) else space) + right
+
+    times = Form(product, FORMS["*"].strength, FORMS["*"].needs)
+    return write(expression, Notation(leaf, {**FORMS, "*": times}, r"\left({0}\right)", "-", "1"))
+
+
+def latex_name(name: str) -> str:
+    r"""Return a column name in LaTeX: a letter, a letter with an index, or upright text.
+
+    ``e`` is upright as well, to tell it from the base of exp.
+    """
+    parts = letter_and_index(name)
+    if parts and parts[0] <= _LAST:
+        return f"{parts[0]}_{{{parts[1]}}}"
+    if len(name) == 1 and name.isalpha() and name <= _LAST and name != "e":
+        return name
+    visible = unicodedata.normalize("NFC", shown(name))
+    written = map(_character, visible, "\0" + visible)
+    return r"\mathrm{" + "".join(written) + "}"
+
+
+def _character(c: str, before: str) -> str:
+    """Return one character of a name, given the one before it."""
+    if c in _SPECIAL:
+        return _SPECIAL[c]
+    is_mark = unicodedata.category(c).startswith("M")
+    if c > _LAST or (is_mark and not (before.isalnum() or unicodedata.combining(before))):
+        return "?"  # also for an accent on nothing
+    if c.isalnum() or c.isascii() or is_mark or c in JOINERS:
+        return c
+    return rf"{{\text{{{c}}}}}"

@@ -1,0 +1,73 @@
+"""Formulas as text: parentheses, signs, digits, names."""
+
+import pytest
+
+from symbayes.parser import parse
+from symbayes.printing import letter_and_index, number, quoted, shown, to_text
+
+NAMES = ["x0", "x1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("x0 + (x1 + 2)", "x0 + x1 + 2"),
+        ("x0 - (x1 + 2)", "x0 - (x1 + 2)"),
+        ("x0 - (-2*x1)", "x0 + 2*x1"),
+        ("x0 + (-2)*x1", "x0 - 2*x1"),
+        ("x0 + (-x1 + 2)", "x0 - x1 + 2"),
+        ("x0 - -(-x1)", "x0 - x1"),
+        ("x0*-2", "x0*(-2)"),
+        ("x0*(-x1*2)", "x0*(-x1*2)"),
+        ("x0/-2", "x0/(-2)"),
+        ("x0/(x1*2)", "x0/(x1*2)"),
+        ("x0*(x1/2)", "x0*x1/2"),
+        ("(x0 + 1)**2", "(x0 + 1)**2"),
+        ("(x0**2)**3", "(x0**2)**3"),
+        ("exp(x0)**2", "exp(x0)**2"),
+        ("1/(x0 + x1)", "1/(x0 + x1)"),
+        ("-(1/x0)", "-(1/x0)"),
+        ("exp(-(x0 + 1))", "exp(-(x0 + 1))"),
+        ("1.000000001*x0", "x0"),
+        ("1.000000001*(x0 + 1)", "x0 + 1"),
+        ("(1.000000001*(x0 + 1))**2", "(x0 + 1)**2"),
+        ("123456789*x0", "1.23457e+08*x0"),
+    ],
+)
+def test_printed_with_no_more_parentheses_than_needed(text, printed):
+    assert to_text(parse(text, NAMES), NAMES) == printed
+
+
+def test_all_digits_keep_the_grouping():
+    text = "x0 + (x1 + 0.10000000000000001)*(x0*x1)"
+    assert to_text(parse(text, NAMES), NAMES, digits=17) == text
+    assert to_text(parse(text, NAMES), NAMES) == "x0 + (x1 + 0.1)*x0*x1"
+
+
+def test_numbers_stay_finite_when_rounded():
+    assert number(1234.5678, 3) == "1.23e+03"
+    assert float(number(1.7e308, 1)) == 1.7e308
+    assert number(-0.0, 6) == "-0"
+
+
+def test_plain_words_stand_without_quotes():
+    assert quoted("age") == "age"
+    assert quoted("λ_1") == "λ_1"
+    assert quoted("pi") == "pi"
+    for name in ("sin", "ln", "lt", "a b", "1st", ""):
+        assert quoted(name) == f"`{name}`"
+    assert quoted("a`\\") == "`a\\`\\\\`"
+
+
+def test_what_cannot_be_seen_is_shown():
+    assert shown("a b") == "a b"
+    assert shown("") == shown(" \n") == shown("\u200d") == "\u2423"
+    assert shown("a\nb\x00\u202e") == "a b\ufffd\ufffd"
+    assert shown("می\u200cرود") == "می\u200cرود"
+
+
+def test_letters_with_an_index():
+    assert letter_and_index("x0") == letter_and_index("x_0") == ("x", "0")
+    assert letter_and_index("λ12") == ("λ", "12")
+    for name in ("x", "ab1", "_1", "11", "x__1", "x1\n", "x1a"):
+        assert letter_and_index(name) is None
