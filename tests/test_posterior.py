@@ -5,9 +5,11 @@ import pytest
 
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TreePrior
 from symbayes.evaluation import evaluate_trees
+from symbayes.fitting import Fitter
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
-from symbayes.posterior import NoFiniteModel, Posterior
+from symbayes.listing import Lister
+from symbayes.posterior import NoFiniteModel, make_posterior
 from symbayes.problem import make_problem, pad, padded
 from symbayes.trace import ChainTrace, Trace
 from symbayes.validation import Table
@@ -38,11 +40,27 @@ def posterior(*chains, y=Y, x=X, weights=None, holding=None, plug_in=False, nois
         )
     holding = holding or [np.ones(len(draws)) for draws in chains]
     trace = Trace(traces, holding, np.zeros((len(chains), 3, 9)), 0.0)
-    return Posterior(problem, trace, y, weights, plug_in, lambda: late)
+    fitter = Fitter(problem, y, weights, plug_in)
+    return Result(make_posterior(fitter, trace, lambda: late), fitter)
+
+
+class Result:
+    """A posterior, and what is asked of it."""
+
+    def __init__(self, found, fitter):
+        self.models, self.formula_models = found.mixture.models, found.formula_models
+        self.predict, self.sample = found.mixture.predict, found.mixture.sample
+        self.quantiles = found.mixture.quantiles
+        self.leading_by_chain = found.leading_by_chain
+        n_columns = len(fitter.columns)
+        self._lister = Lister(fitter, [f"x{i}" for i in range(n_columns)], np.arange(n_columns))
+
+    def table(self, out_of_time=lambda: False):
+        return self._lister.table(self.formula_models, out_of_time)
 
 
 def table_of(result):
-    return result.formulas(["x0", "x1"], np.arange(2))
+    return result.table()
 
 
 @pytest.mark.parametrize("weights", [np.ones(40), RNG.uniform(0.5, 3, 40)], ids=["even", "uneven"])
@@ -100,17 +118,17 @@ def test_holding_times_are_weights():
 def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
     draws = [[tree("exp", "lt", 0, a=0.5)]] * 3 + [[tree("sin", "lt", 0)], [tree("cos", "lt", 1)]]
     calls = []
-    monkeypatch.setattr("symbayes.posterior.polish", lambda trees, *_: calls.append(1) or trees)
+    monkeypatch.setattr("symbayes.fitting.polish", lambda trees, *_: calls.append(1) or trees)
     monkeypatch.setattr(
-        "symbayes.posterior.rounded", lambda expression, *_: calls.append(2) or expression
+        "symbayes.listing.rounded", lambda expression, *_: calls.append(2) or expression
     )
     for late, expected in ((False, [1, 1, 1, 2, 2, 2]), (True, [1, 2])):
         calls.clear()
         result = posterior(draws, late=late)
-        result.formulas(["x0", "x1"], np.arange(2), lambda late=late: late)
+        result.table(lambda late=late: late)
         assert calls == expected
     # The same where formulas are too much work.
-    monkeypatch.setattr("symbayes.posterior._MOST_POLISHING", 1)
+    monkeypatch.setattr("symbayes.grouping._MOST_POLISHING", 1)
     calls.clear()
     frame, _ = table_of(posterior(draws))
     assert calls == [1, 2]
@@ -161,7 +179,7 @@ def test_rounding_errors_are_not_printed():
 def test_no_terms():
     result = posterior([[]])
     frame, formulas = table_of(result)
-    assert float(frame["formula"][0]) == pytest.approx(Y.mean(), rel=1e-5)
+    assert formulas[0].predict(X[:1])[0] == pytest.approx(Y.mean(), rel=1e-12)
     assert frame["r2"][0] == pytest.approx(0.0, abs=1e-12)
     mean, std, _ = result.predict(X[:3])
     np.testing.assert_allclose(mean, Y.mean())
@@ -235,7 +253,7 @@ def test_large_tables_are_fitted_on_a_thinned_sample(monkeypatch):
     monkeypatch.setattr("symbayes.posterior._MOST_WORK", 0)
     result = posterior([states[0]] * 6 + [states[1]] * 3 + [states[2]])
     assert [weight for weight, _ in result.models] == pytest.approx([0.5, 0.5])
-    table, _ = result.formulas(["a", "b"], np.arange(2))
+    table, _ = result.table()
     assert table["probability"].tolist() == pytest.approx([0.6, 0.3])
 
 
@@ -269,3 +287,13 @@ def test_predicting_in_chunks_changes_nothing(monkeypatch):
     monkeypatch.setattr("symbayes.prediction._PREDICTIONS_AT_ONCE", 10)
     for one, other in zip(whole, result.predict(X), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_the_leading_formula_by_chain():
+    leading, same, other = [tree("square", 0)], [tree("*", 0, 0)], [tree(1)]
+    result = posterior(
+        [leading, same, other, leading], [other, other], [same, leading],
+        holding=[np.ones(4), np.array([1.0, 3.0]), np.array([5.0, 2.0])],
+    )  # fmt: skip
+    np.testing.assert_allclose(result.leading_by_chain, [0.75, 0.0, 1.0])
+    assert result.formula_models[0][0] == pytest.approx(1.75 / 3)

@@ -1,18 +1,14 @@
-"""How a fit runs: seeds, weights of rows, stopping, the paper's sampler, progress."""
+"""How a fit runs: seeds, weights of rows, stopping, the paper's sampler."""
 
-import io
 import os
 import signal
-import sys
 import threading
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes import NoisePrior, PaperSampler, SamplingWarning, TemperedSampler, posterior
-from symbayes.kernels import units
-from symbayes.progress import Display
+from symbayes import NoisePrior, PaperSampler, SamplingWarning, TemperedSampler, fitting
 from symbayes.samplers import search, tempered
 
 from .fits import EXACT, NOISY, RNG, X, assert_same, restless_clock, small
@@ -141,7 +137,7 @@ def test_ctrl_c_after_sampling_keeps_the_model(monkeypatch):
         signal.raise_signal(signal.SIGINT)
         return trees
 
-    monkeypatch.setattr(posterior, "polish", interrupted)
+    monkeypatch.setattr(fitting, "polish", interrupted)
     model = small(operators=["+", "*", "lt"], draws=100, chains=2).fit(X, NOISY)
     assert len(polished) == 1
     assert len(model.formulas_) > 1
@@ -233,16 +229,15 @@ def test_only_the_paper_has_predictions_on_the_way():
         model.staged_predict(X)
 
 
-def test_paper_stops_after_enough_models(monkeypatch):
+def test_paper_stops_after_enough_models():
     reported = []
-    monkeypatch.setattr(Display, "update", lambda self, *report: reported.append(report))
     model = small(
         sampler=PaperSampler(max_trees=10**6), chains=2, tune=10, draws=15,
-        noise_prior=NoisePrior(shape=4, scale=0.1),
+        noise_prior=NoisePrior(shape=4, scale=0.1), progress=reported.append,
     )  # fmt: skip
     history = model.fit(X, NOISY).history_
     assert history.groupby("chain").size().tolist() == [25, 25]
-    assert reported[-1][1] < 10**6  # no rounds after that
+    assert reported[-1].done < 10**6  # no rounds after that
     assert not model.diagnostics_["timed_out"]
 
 
@@ -256,38 +251,3 @@ def test_paper_finds_an_easy_formula():
     model = small(sampler="paper", n_terms=1, operators="paper-simulation", draws=10**4, tune=10**4)
     model.fit(X, EXACT)
     assert str(model.best_formula_) == "3*x0**2 + 2"
-
-
-# Progress.
-
-
-def test_silent_by_default(capfd):
-    small().fit(X, NOISY)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_progress_goes_to_stderr(capfd):
-    small(progress=True).fit(X, NOISY)
-    out, err = capfd.readouterr()
-    assert out == ""
-    phases = [line.split()[1] for line in err.splitlines()]
-    assert phases == ["search", "settling", "drawing"]
-    assert "search 100/100" in err
-    assert "drawing 50/50" in err
-
-
-def test_progress_in_a_terminal(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    small(progress=True).fit(X, NOISY)
-    assert "drawing" in terminal.getvalue()
-
-
-def test_compilation_is_announced(monkeypatch, capfd):
-    monkeypatch.setattr(units, "is_cached", lambda name: False)
-    small(progress=True).fit(X, NOISY)
-    assert "compiling, once" in capfd.readouterr().err

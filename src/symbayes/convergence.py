@@ -10,8 +10,8 @@ from .trace import ChainTrace
 
 # Rules of thumb (Vehtari, Gelman, Simpson, Carpenter and Buerkner, 2021).
 LARGEST_R_HAT, FEWEST_EFFECTIVE = 1.01, 400.0
-# Fewer draws a chain have no variance in each half.
-_FEWEST = 4
+#: Fewer draws a chain have no variance in each half.
+FEWEST_DRAWS = 4
 # Exact formulas all the way: so many draws a chain are enough.
 _FEWEST_EXACT = 128
 
@@ -23,7 +23,7 @@ def settled(traces: Sequence[ChainTrace], exact: float) -> bool:
     log-likelihood and size have an R-hat of at most 1.01 and 400 effective draws.
     """
     n = min(len(trace) for trace in traces)
-    if n < _FEWEST:
+    if n < FEWEST_DRAWS:
         return False
     if n >= _FEWEST_EXACT and all((trace.rss[-n // 2 :] <= exact).all() for trace in traces):
         return True

@@ -43,6 +43,7 @@ def effort(trace: Trace) -> dict[str, Any]:
         },
         "seconds": trace.seconds,
         "log_likelihood": [chain.log_likelihood for chain in trace.chains],
+        "log_likelihood_by_temperature": [chain.by_temperature for chain in trace.chains],
         "interrupted": trace.interrupted,
         "timed_out": trace.timed_out,
         "settled": trace.settled,

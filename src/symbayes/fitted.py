@@ -46,7 +46,7 @@ class Model:
     inverse_root: np.ndarray
     """R^-1 of the QR factorisation of those terms: (G'G)^-1 = R^-1 R^-T."""
     probe: np.ndarray
-    """Scaled fitted values on some of the rows."""
+    """Scaled fitted values on some of the rows; none in a model from a file."""
     mse: float
     """Scaled mean square of the residuals."""
     noise_variance: float

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from .answers import Answers, SamplingWarning
+from .column_weights import check_buildable, resolve_feature_weights
 from .diagnostics import cut_short, effort, history
+from .display import Display, reports
+from .fitting import Fitter
+from .guesses import guessed_trees, known_trees, texts_of
 from .kernels import units
+from .known_terms import check_known
+from .listing import Lister
+from .notebook import NotebookDisplay
 from .operators import operator_weights
 from .parameters import Sampler, check_parameters, check_seed, terms_for
-from .posterior import NoFiniteModel, Posterior
-from .prior import NoisePrior, TermsPrior, TreePrior
-from .problem import Problem, check_buildable, make_problem, resolve_feature_weights
-from .progress import Display
+from .posterior import NoFiniteModel, make_posterior
+from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior
+from .problem import Problem, make_problem
+from .progress import Progress
 from .samplers.ladder import NoStart
 from .samplers.paper import PaperSampler
-from .samplers.running import Watch, Workers
+from .samplers.running import Report, Watch, Workers
 from .samplers.tempered import TemperedSampler
+from .stages import Stages
 from .trace import Trace
-from .validation import Table, check_new_rows, check_table, feature_names
+from .validation import Table, check_table, feature_names, target_name
+from .verdict import judge
+
+# Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
+_MOST_ROWS_KEPT = 10_000
 
 
-class SamplingWarning(UserWarning):
-    """A run did not go as far as it was meant to, or a prediction needs care."""
-
-
-class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
+class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEstimator):
     """Bayesian symbolic regression.
 
     The model is ``y = b0 + b1 g1(x) + ... + bK gK(x) + noise``. Each g is a formula, drawn from a
@@ -53,9 +60,15 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     feature_weights : sequence or dict, optional
         How readily columns are used, by position or by name; columns a dict does not name have
         weight 1, weight 0 leaves a column out.
-    noise_prior : NoisePrior, optional
-        Belief about the noise. The default lets data without noise be fitted to all digits;
-        the paper's sampler, which draws the noise from this prior, expects about 10 %.
+    known_terms : list of str, optional
+        Terms that are always in the model, such as ``["x0*x1"]``; their coefficients are learned,
+        constants inside them stay as they are.
+    initial_formulas : list of str, optional
+        Formulas to start from, such as ``["2*sin(x0) + x1"]``. They only tell where to begin.
+    noise_prior : "small", float or NoisePrior, optional
+        Belief about the noise: 0.05 is about 5 % of the spread of y. The default lets data without
+        noise be fitted to all digits; the paper's sampler, which draws the noise from this prior,
+        expects about 10 %.
     hyperparameters : "learn" or "fixed", default="learn"
         Whether the weights of operators and columns are learned along with the formulas, with
         `operators` and `feature_weights` as their prior means, or fixed at those. Learned, few
@@ -71,6 +84,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         search may take, 15000 if not given; it ends sooner when the answer is settled.
     chains : int, default=4
         Independent chains; with the default sampler, ladders of tempered chains.
+    model_selection : "probability", "one_standard_error" or "accuracy", default="probability"
+        What makes the best formula: it is the most probable, the simplest whose mean squared error
+        is within one standard error of the smallest, or the one with the smallest error. `select`
+        answers for the other rules.
     timeout : float, optional
         Seconds after which a fit ends with what it has, at most 75 % of them for warm-up;
         compilation is not counted. `diagnostics_["timed_out"]` tells whether it was needed.
@@ -79,8 +96,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         depend on it.
     random_state : int, RandomState or None
         Seed. The same seed gives the same result.
-    progress : bool, default=False
-        Whether to show how far the run is.
+    progress : bool or callable, default=False
+        Whether to show how the run goes: phase, leading formula, its error and size, time left; on
+        standard error or in the notebook. A function is called instead with a `Progress`, in the
+        thread of `fit`, a few times a second at most and at the end of every phase. If it returns
+        something true, the run ends early with what it has, as after Ctrl-C; if it raises, `fit`
+        does. Reports have no influence on the result.
 
     Attributes
     ----------
@@ -90,17 +111,25 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         formula with simple constants (whole numbers, fractions, multiples of pi) where the data do
         not object, for the first five.
     best_formula_ : Formula
-        The most probable one; has ``str()``, ``.sympy()``, ``.latex()`` and ``.predict(X)``.
+        The best one by `model_selection`; has ``str()``, ``.sympy()``, ``.latex()`` and
+        ``.predict(X)``.
+    pareto_ : DataFrame
+        Of `formulas_` those to which no other is both shorter and closer, the shortest first.
     formula_objects_ : list of Formula
         All of them, in the order of `formulas_`.
     history_ : DataFrame
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
-        `proposals` and `evaluations` (with those of the search), `acceptance` by move, `seconds`,
-        `log_likelihood` of the draws of each chain, whether the run was `interrupted`,
-        `timed_out` or `settled` before its budget was spent, `restarts` of the warm-up, `found`
-        (what the search came upon, and after how many seconds), and for each ladder of
-        temperatures its `powers`, `swap_rates` and `round_trips`.
+        `verdict`, in plain words: whether the run has converged, why, and what to do; `converged`,
+        the same as a bool: at least two chains agree, or all draws are exact; `r_hat` and
+        `effective_draws` of log-likelihood and size; `leading_by_chain`, the probability that each
+        chain on its own gives the leading formula; `search_agreed`, whether several starts of the
+        search came to the same formula.
+        Besides `proposals` and `evaluations` (with those of the search), `acceptance` by move,
+        `seconds`, `log_likelihood` of the draws of each chain and `log_likelihood_by_temperature`,
+        whether the run was `interrupted`, `timed_out` or `settled` before its budget was spent,
+        `restarts` of the warm-up, `found` (what the search came upon, and after how many seconds),
+        and for each ladder of temperatures its `powers`, `swap_rates` and `round_trips`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when `X` has column names.
@@ -126,27 +155,33 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         n_terms: str | int | TermsPrior = "auto",
         tree_prior: TreePrior | None = None,
         feature_weights: Sequence[float] | Mapping[str | int, float] | None = None,
-        noise_prior: NoisePrior | None = None,
+        known_terms: Sequence[str] | None = None,
+        initial_formulas: Sequence[str] | None = None,
+        noise_prior: NoisePrior | float | str | None = None,
         hyperparameters: str = "learn",
         sampler: str | TemperedSampler | PaperSampler = "tempered",
         draws: int = 1000,
         tune: int | None = None,
         chains: int = 4,
+        model_selection: str = "probability",
         timeout: float | None = None,
         n_jobs: int | None = -1,
         random_state: int | np.random.RandomState | None = None,
-        progress: bool = False,
+        progress: bool | Callable[[Progress], object] = False,
     ):
         self.operators = operators
         self.n_terms = n_terms
         self.tree_prior = tree_prior
         self.feature_weights = feature_weights
+        self.known_terms = known_terms
+        self.initial_formulas = initial_formulas
         self.noise_prior = noise_prior
         self.hyperparameters = hyperparameters
         self.sampler = sampler
         self.draws = draws
         self.tune = tune
         self.chains = chains
+        self.model_selection = model_selection
         self.timeout = timeout
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -173,81 +208,23 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         terms = terms_for(sampler, self.n_terms)
         weights = operator_weights(self.operators)
         table = check_table(self, X, y, sample_weight)
+        self._target = target_name(y)
         problem = self._make_problem(table, weights, terms, sampler.noise_prior)
-        with Display(bool(self.progress)) as display:
+        guesses = self._guesses(problem, table)
+        fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
+        lister = Lister(fitter, feature_names(self), table.used)
+        with Display(not callable(self.progress) and bool(self.progress)) as display:
             if not units.is_cached(sampler.name):
-                display.say("symbayes: compiling, once (about ten seconds)")
+                display.say("compiling, once (about ten seconds)")
             units.load(sampler.name)
             watch = Watch(self.timeout)
+            report = reports(self.progress, display, lister, watch)
             # Chains share the cores; threads of the linear algebra would only get in their way.
             with threadpool_limits(1, user_api="blas"), watch:
-                trace = self._sample(problem, sampler, random_state, watch, display)
-                self._finish(problem, sampler, trace, table, watch)
+                trace = self._sample(problem, sampler, guesses, random_state, watch, report)
+                self._finish(fitter, lister, trace, table, watch)
+            display.conclude(self.diagnostics_["verdict"])
         return self
-
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Predict by the posterior mean.
-
-        It is the mean over formulas, weighted by their probabilities, not the value of
-        `best_formula_`. At each row the most extreme draws are left out, 0.2 per cent of the
-        posterior on either side, as are those without a finite value there.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_rows, n_columns)
-        return_std : bool
-            Whether to return the standard deviation of the predictive distribution as well:
-            spread between formulas, uncertainty of coefficients, and noise.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_rows,)
-        std : ndarray of shape (n_rows,), only with `return_std`
-        """
-        check_is_fitted(self)
-        X = check_new_rows(self, X)
-        mean, std, left_out = self._posterior.predict(X[:, self._used])
-        if (left_out > 1e-9).any():
-            rows = int((left_out > 1e-9).sum())
-            warnings.warn(
-                f"some formulas have no finite value on {rows} of {len(X)} rows and were left out "
-                f"there (up to {max(left_out.max(), 0.01):.0%} of the posterior)"
-                + ("; rows where none has one are nan" if (left_out > 1 - 1e-9).any() else ""),
-                SamplingWarning,
-                stacklevel=2,
-            )
-        return (mean, std) if return_std else mean
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield what each accepted model of the paper's sampler predicts.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_rows, n_columns)
-
-        Yields
-        ------
-        prediction : ndarray of shape (n_rows,)
-            In the order of `history_`; nan where a model has no finite value.
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "history_"):
-            raise AttributeError("staged_predict needs a model fitted with sampler='paper'")
-        return self._posterior.stages(check_new_rows(self, X)[:, self._used])
-
-    def inclusion_probability(self) -> pd.Series:
-        """Return for each column the probability that the formula uses it.
-
-        Returns
-        -------
-        Series
-            Indexed by column name, or by ``x0, x1, ...`` where columns have none.
-        """
-        check_is_fitted(self)
-        names = feature_names(self)
-        result = np.zeros(len(names))
-        result[self._used] = self._posterior.inclusion()
-        return pd.Series(result, index=names, name="inclusion probability")
 
     def _make_problem(
         self,
@@ -264,23 +241,39 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
                 f"n_terms is {terms} and there are {len(table.y)} rows to fit them to; n_terms must"
                 f" be at most {len(table.y) - 1}, or 'auto'"
             )
+        texts = texts_of("known_terms", self.known_terms)
+        known = known_trees(texts, feature_names(self), table.used)
+        check_known(known, texts, table.X[:, table.used].T, table.y, table.weights)
         return make_problem(
             table,
             weights,
             by_column,
             tree_prior,
-            self.noise_prior or default_noise,
+            noise_prior(self.noise_prior, default_noise),
             terms,
             self.hyperparameters == "learn",
+            known,
+        )
+
+    def _guesses(self, problem: Problem, table: Table) -> list[list[np.ndarray]]:
+        terms = problem.terms
+        return guessed_trees(
+            texts_of("initial_formulas", self.initial_formulas),
+            feature_names(self),
+            table.used,
+            problem.operator_weights,
+            problem.max_nodes,
+            (terms, terms) if isinstance(terms, int) else (0, terms.most),
         )
 
     def _sample(
         self,
         problem: Problem,
         sampler: Sampler,
+        guesses: list[list[np.ndarray]],
         random_state: np.random.RandomState,
         watch: Watch,
-        display: Display,
+        report: Report,
     ) -> Trace:
         entropy = random_state.randint(0, 2**31 - 1, size=4).tolist()
         seeds = np.random.SeedSequence(entropy).spawn(int(self.chains))
@@ -291,10 +284,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
                     problem,
                     tune=sampler.tune if self.tune is None else int(self.tune),
                     draws=int(self.draws),
+                    guesses=guesses,
                     seeds=seeds,
                     workers=workers,
                     watch=watch,
-                    progress=display.callback,
+                    progress=report,
                 )
         except NoStart:
             raise ValueError(
@@ -305,34 +299,39 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
     def _finish(
         self,
-        problem: Problem,
-        sampler: Sampler,
+        fitter: Fitter,
+        lister: Lister,
         trace: Trace,
         table: Table,
         watch: Watch,
     ) -> None:
         self._used = table.used
-        data = (table.y, table.weights)
+        used = table.X[:, table.used]
+        self._range = (used.min(axis=0), used.max(axis=0))
+        self._told: set[str] = set()
+        self._rows = table.sample(_MOST_ROWS_KEPT)
         try:
-            self._posterior = Posterior(problem, trace, *data, sampler.plug_in, watch.over)
+            self._posterior = make_posterior(fitter, trace, watch.over)
         except NoFiniteModel:
             raise ValueError(
                 "the coefficients of all formulas found are too large or too small for a number; "
                 "rescale y or columns of extreme size"
             ) from None
-        names = feature_names(self)
-        self.formulas_, self.formula_objects_ = self._posterior.formulas(
-            names, table.used, watch.over
+        self.formulas_, self.formula_objects_ = lister.table(
+            self._posterior.formula_models, watch.over
         )
-        self.best_formula_ = self.formula_objects_[0]
+        self._near = lister.near(self._posterior.formula_models)
+        self.best_formula_ = self.select(self.model_selection)
         self.diagnostics_ = effort(trace)
+        self.diagnostics_ |= judge(trace, fitter.problem, self._posterior.leading_by_chain)
         self.diagnostics_["found"] = [
-            (find.seconds, str(self._posterior.formula_of(find.trees, names, table.used)))
-            for find in trace.search
+            (find.seconds, str(lister.formula(find.trees))) for find in trace.search
         ]
-        if sampler.plug_in:
-            self.history_ = history(trace, problem)
-        elif hasattr(self, "history_"):
-            del self.history_  # of an earlier fit
+        for name in ("history_", "_stages"):
+            if hasattr(self, name):
+                delattr(self, name)  # of an earlier fit
+        if fitter.plug_in:
+            self.history_ = history(trace, fitter.problem)
+            self._stages = Stages(fitter, trace.chains)
         if (message := cut_short(trace)) is not None:
             warnings.warn(message, SamplingWarning, stacklevel=3)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS
 from .kernels.opcodes import FIRST_BINARY
+from .kernels.run import KEPT
 from .kernels.tree import NODE
 
 #: Arrays a loop writes states to: nodes, numbers of terms, numbers.
@@ -22,7 +23,8 @@ class ChainTrace:
     """Nodes of all terms of each draw, in preorder, one term after the other."""
     n_terms: list[int] = field(default_factory=list)
     numbers: list[np.ndarray] = field(default_factory=list)
-    """Log-likelihood, residual sum of squares, noise variance, and variances of the constants."""
+    """Log-likelihood, residual sum of squares, noise variance, variances of the constants, and
+    behind them the log-likelihoods at all temperatures, where there are any."""
     times: list[int] = field(default_factory=list)
     """Paper's sampler: the number of trees proposed until the draw was accepted."""
 
@@ -44,6 +46,11 @@ class ChainTrace:
     def log_likelihood(self) -> np.ndarray:
         """Log-likelihood of each draw."""
         return np.array([numbers[LOG_LIKELIHOOD] for numbers in self.numbers])
+
+    @property
+    def by_temperature(self) -> np.ndarray:
+        """Log-likelihood at each temperature, one row a draw; no columns without temperatures."""
+        return np.array([numbers[KEPT:] for numbers in self.numbers])
 
     @property
     def rss(self) -> np.ndarray:
@@ -108,6 +115,8 @@ class Trace:
     """Proposals of the search made, evaluated and accepted, by move."""
     search: list[Find] = field(default_factory=list)
     """What the search came upon, each better than the one before."""
+    search_agreed: bool | None = None
+    """Whether several starts of the search came to the same end; None without a search."""
     ladders: list[LadderRecord] = field(default_factory=list)
     """One for each chain; empty without temperatures."""
 

@@ -1,0 +1,382 @@
+"""What a fitted model can be asked: predictions, intervals, draws, columns, formulas."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from sklearn.utils.validation import check_is_fitted
+
+from . import expression as ex
+from .constants import Sight
+from .formula import Formula
+from .parameters import check_choice, check_level, generator
+from .posterior import Posterior
+from .prior import require_count
+from .report import write_report
+from .selection import RULES, pareto, select
+from .stages import Stages
+from .storage import save_model
+from .validation import Table, check_new_rows, feature_names
+
+# A share of draws below this is a rounding error.
+_NONE = 1.0e-9
+# Rows may lie outside the training range by this part of it before anything is said: the ends of a
+# sample are not the ends of what it was drawn from, and in cross-validation some rows always are.
+_BEYOND = 0.1
+# What intervals and draws are of.
+_KINDS = ("mean", "observation")
+
+
+class SamplingWarning(UserWarning):
+    """A run did not go as far as it was meant to, or a prediction needs care."""
+
+
+class Answers:
+    """The part of the estimator that needs no data but what the fit has kept."""
+
+    # Set by `fit`.
+    formulas_: pd.DataFrame
+    formula_objects_: list[Formula]
+    history_: pd.DataFrame
+    _posterior: Posterior
+    _used: np.ndarray
+    _range: tuple[np.ndarray, np.ndarray]
+    _told: set[str]
+    _rows: Table
+    _target: str
+    _stages: Stages
+    _near: float
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict by the posterior mean.
+
+        It is the mean over formulas, weighted by their probabilities, not the value of
+        `best_formula_`. At each row the most extreme draws are left out, 0.2 per cent of the
+        posterior on either side, as are those without a finite value there.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_columns)
+        return_std : bool
+            Whether to return the standard deviation of the predictive distribution as well:
+            spread between formulas, uncertainty of coefficients, and noise.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_rows,)
+        std : ndarray of shape (n_rows,), only with `return_std`
+        """
+        X = self._new_rows(X)
+        mean, std, left_out = self._posterior.mixture.predict(X)
+        _tell_left_out(left_out)
+        return (mean, std) if return_std else mean
+
+    def predict_interval(
+        self, X: Any, level: float = 0.9, kind: str = "observation"
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the central interval that holds the target with a given probability.
+
+        Its ends are quantiles of the predictive distribution, the mixture over all formulas, and
+        not a multiple of a standard deviation.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_columns)
+        level : float in (0, 1)
+            Probability that the interval holds it.
+        kind : "observation" or "mean"
+            Whether the target is a new observation, with its noise, or the mean of y.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_rows,)
+            nan where no formula has a finite value.
+
+        Examples
+        --------
+        >>> from symbayes import BayesianSymbolicRegressor
+        >>> from symbayes.datasets import paper_task
+        >>> X, y = paper_task("f2", random_state=0)
+        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
+        >>> lower, upper = model.predict_interval([[1, 1]])
+        >>> bool(lower[0] <= 1.0 <= upper[0])
+        True
+        """
+        check_level("predict_interval", level)
+        check_choice("kind", kind, _KINDS)
+        X = self._new_rows(X)
+        tail = 0.5 * (1.0 - float(level))
+        (lower, upper), left_out = self._posterior.mixture.quantiles(
+            X, (tail, 1.0 - tail), kind == "observation"
+        )
+        _tell_left_out(left_out)
+        return lower, upper
+
+    def sample_predictive(
+        self, X: Any, n: int = 1000, kind: str = "observation", random_state: Any = 0
+    ) -> np.ndarray:
+        """Return draws from the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_columns)
+        n : int
+            Number of draws.
+        kind : "observation" or "mean"
+            Whether draws are of new observations, with their noise, or of the mean of y.
+        random_state : int, RandomState or None
+            Seed.
+
+        Returns
+        -------
+        draws : ndarray of shape (n, n_rows)
+            Each row is one draw for all rows of `X` together. A formula without a finite value at
+            a row is replaced there by one that has one; nan where none has.
+        """
+        check_is_fitted(self)
+        require_count("sample_predictive", "n", n)
+        check_choice("kind", kind, _KINDS)
+        rng = generator(random_state)
+        X = self._new_rows(X)
+        draws, noise = self._posterior.mixture.sample(X, int(n), rng)
+        draws = rng.permutation(np.column_stack([draws, noise]), axis=0)
+        draws, noise = draws[:, :-1], draws[:, -1:]
+        finite = np.isfinite(draws)
+        for row in np.flatnonzero(~finite.all(axis=0) & finite.any(axis=0)):
+            good = finite[:, row]
+            draws[~good, row] = rng.choice(draws[good, row], int((~good).sum()))
+        draws[:, ~finite.any(axis=0)] = np.nan
+        _tell_left_out(1.0 - finite.mean(axis=0))
+        return draws + noise * rng.normal(size=draws.shape) if kind == "observation" else draws
+
+    def to_arviz(self, max_rows: int = 1000, random_state: Any = 0) -> Any:
+        """Return the draws in ArviZ's schema; needs ``pip install 'symbayes[arviz]'``.
+
+        The groups are `posterior` (quantities that every formula has, however large it is),
+        `sample_stats`, `log_likelihood`, `posterior_predictive`, `observed_data`, `constant_data`
+        and `trees` (the formula of each draw). For each draw of the chains, coefficients and noise
+        are drawn from their exact posterior given the trees; those of the paper's sampler are
+        plugged in, so that its draws spread less than they should.
+
+        A row of weight w counts w times in `log_likelihood`. Of more than 1500 distinct states,
+        or fewer for large tables, a sample is fitted after a run; then draws are resampled, chain
+        by chain and in their order, from those that are. The attribute `draws` says whether they
+        were.
+
+        Parameters
+        ----------
+        max_rows : int
+            Training rows in `log_likelihood`, `posterior_predictive` and the data, at most. Of more
+            a random sample is taken, always the same one; the coordinate `row` names them. A model
+            keeps 10,000 rows at most. Each takes 16 bytes a draw.
+        random_state : int, RandomState or None
+            Seed for coefficients, noise and new observations.
+
+        Returns
+        -------
+        InferenceData, or from ArviZ 1.0 on xarray.DataTree
+        """
+        from .arviz_io import to_arviz
+
+        return to_arviz(self, max_rows, random_state)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield what each accepted model of the paper's sampler predicts.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_columns)
+
+        Yields
+        ------
+        prediction : ndarray of shape (n_rows,)
+            In the order of `history_`; nan where a model has no finite value.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_stages"):
+            if hasattr(self, "history_"):
+                raise AttributeError(
+                    "staged_predict needs the accepted models, which files do not keep; fit again, "
+                    "or keep the model with pickle or joblib"
+                )
+            raise AttributeError("staged_predict needs a model fitted with sampler='paper'")
+        return self._stages.predict(check_new_rows(self, X)[:, self._used])
+
+    def inclusion_probability(self) -> pd.Series:
+        """Return for each column the probability that the formula uses it.
+
+        Returns
+        -------
+        Series
+            Indexed by column name, or by ``x0, x1, ...`` where columns have none.
+        """
+        check_is_fitted(self)
+        names = feature_names(self)
+        result = np.zeros(len(names))
+        result[self._used] = self._posterior.inclusion
+        index = pd.Index(names, dtype=object)
+        return pd.Series(result, index=index, name="inclusion probability")
+
+    def constants(self, formula: int = 0, level: float = 0.9) -> pd.DataFrame:
+        """Return the constants of a formula with intervals.
+
+        They are those of the normal law that fits the posterior of the constants, given the
+        formula: from the curvature at their best values, with the noise integrated out.
+
+        Parameters
+        ----------
+        formula : int
+            Its place in `formulas_`.
+        level : float in (0, 1)
+            Probability that an interval holds the constant.
+
+        Returns
+        -------
+        DataFrame
+            One row a constant, in the order and with the sign in which they stand in the text:
+            `value`, `std`, `lower` and `upper`. The last three are infinite for constants that
+            others can make up for.
+        """
+        check_is_fitted(self)
+        check_level("constants", level)
+        n_formulas = len(self.formula_objects_)
+        if isinstance(formula, bool) or not isinstance(formula, Integral):
+            raise TypeError(f"formula must be a place in formulas_, not {formula!r}")
+        if not -n_formulas <= formula < n_formulas:
+            raise IndexError(f"formula is {formula} and formulas_ has {n_formulas} rows")
+        rows, mixture = self._rows, self._posterior.mixture
+        sight = Sight(
+            rows.X.T, rows.y, rows.weights, mixture.noise_prior, mixture.y_scale, n=mixture.n
+        )
+        expression = self.formula_objects_[formula]._expression
+        value, std = np.array(list(ex.constants(expression))), sight.deviations(expression)
+        reach = std * stats.t.ppf(0.5 + 0.5 * float(level), max(mixture.n - 1.0 - len(std), 1.0))
+        return pd.DataFrame(
+            {"value": value, "std": std, "lower": value - reach, "upper": value + reach}
+        )
+
+    def select(self, rule: str) -> Formula:
+        """Return the best formula by a rule.
+
+        Parameters
+        ----------
+        rule : str
+            "probability": the most probable. "one_standard_error": the simplest whose mean squared
+            error on the training rows is within one standard error of the smallest. "accuracy":
+            the one with the smallest error.
+
+        Returns
+        -------
+        Formula
+        """
+        check_is_fitted(self)
+        check_choice("rule", rule, RULES)
+        return self.formula_objects_[select(self.formulas_, rule, self._near)]
+
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
+        """Write a page that shows the model to a reader: formulas, trust, detail.
+
+        Parameters
+        ----------
+        path : path-like
+            The HTML file to write. It needs nothing else, neither network nor scripts.
+        title : str, optional
+            "A formula for" the name of y, if not given.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from symbayes import BayesianSymbolicRegressor
+        >>> from symbayes.datasets import paper_task
+        >>> X, y = paper_task("f2", random_state=0)
+        >>> model = BayesianSymbolicRegressor(["square", "cube"], draws=50, tune=50, random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.fit(X, y).report(f"{folder}/f2.html").name
+        'f2.html'
+        """
+        return write_report(self, path, title)
+
+    @property
+    def pareto_(self) -> pd.DataFrame:
+        """The formulas to which no other is both shorter and closer, the shortest first."""
+        check_is_fitted(self)
+        return pareto(self.formulas_)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the fitted model; `symbayes.load` reads it, also with another version of Python.
+
+        The file is a zip of JSON and arrays. Predictions, intervals, draws and formulas are the
+        same to the last bit after loading. It holds up to 10,000 rows of the training data, which
+        plots and reports show.
+
+        Not kept: what `staged_predict` needs, a `progress` that is a function (False is kept
+        instead), and a `random_state` that is no integer (None is). A `Formula` among the
+        parameters is kept as text, and operators or weights in a container of another type than
+        list, tuple, dict or array as a list.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; the folder must exist. A file of that name is replaced when the new one is
+            complete.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from symbayes import BayesianSymbolicRegressor, load
+        >>> from symbayes.datasets import paper_task
+        >>> X, y = paper_task("f2", random_state=0)
+        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/model.symbayes")
+        ...     load(f"{folder}/model.symbayes").best_formula_ == model.best_formula_
+        True
+        """
+        check_is_fitted(self, "formulas_")
+        save_model(self, path)
+
+    def _new_rows(self, X: Any) -> np.ndarray:
+        """Validate rows to predict on; return the columns that formulas may use."""
+        check_is_fitted(self)
+        X = check_new_rows(self, X)[:, self._used]
+        low, high = self._range
+        beyond = _BEYOND * (high - low)
+        outside = ((X < low - beyond) | (X > high + beyond)) & (self._posterior.inclusion > 0)
+        if outside.any() and "range" not in self._told:
+            self._told.add("range")
+            names = [feature_names(self)[i] for i in self._used[outside.any(axis=0)]]
+            shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+            warnings.warn(
+                f"{int(outside.any(axis=1).sum())} of {len(X)} rows lie well outside the range of "
+                f"the training rows (columns {shown}); predictions there are as good as the "
+                "formulas are, and intervals may be too narrow. This is said once for each fit.",
+                SamplingWarning,
+                stacklevel=3,
+            )
+        return X
+
+
+def _tell_left_out(left_out: np.ndarray) -> None:
+    if not (left_out > _NONE).any():
+        return
+    rows = int((left_out > _NONE).sum())
+    warnings.warn(
+        f"some formulas have no finite value on {rows} of {len(left_out)} rows and were left out "
+        f"there (up to {max(left_out.max(), 0.01):.0%} of the posterior)"
+        + ("; rows where none has one are nan" if (left_out > 1 - _NONE).any() else ""),
+        SamplingWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,178 @@
+"""The constants of an expression: read them, replace them, and how well the data know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from . import expression as ex
+from .refit import MOST_ROWS, Residual, slopes
+
+# Directions that change the residuals by a smaller part of the largest change are not seen at all;
+# a constant with more than this part (squared) in such directions is known only along with others.
+_SEEN, _LOOSE = 1.0e-9, 1.0e-6
+# Digits that are shown at most, and where residuals are rounding errors (below this part of the
+# spread of y): there all digits mean something, and few are what a reader wants.
+_MOST_DIGITS, _EXACT_DIGITS, _EXACT = 12, 6, 1.0e-9
+# Nats that leaving out digits may cost.
+_NEXT_TO_NOTHING = 0.1
+
+
+def with_constants(expression: ex.Expression, values: Iterable[float]) -> ex.Expression:
+    """Return the expression with other constants, given from left to right."""
+    remaining = iter(values)
+
+    def rebuild(node: ex.Expression) -> ex.Expression:
+        if node[0] == ex.CONSTANT:
+            return (ex.CONSTANT, float(next(remaining)))
+        if node[0] == ex.FEATURE:
+            return node
+        return (node[0], *(rebuild(operand) for operand in node[1:]))
+
+    return rebuild(expression)
+
+
+def with_digits(expression: ex.Expression, digits: Sequence[int]) -> ex.Expression:
+    """Return the expression with constants of so many significant digits each."""
+    values = [
+        float(f"{value:.{n}g}") for value, n in zip(ex.constants(expression), digits, strict=True)
+    ]
+    return with_constants(expression, values)
+
+
+class Sight:
+    """Some training rows, and what the residuals of an expression are there.
+
+    Constants do not need all rows of a large table: every so many is taken.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_columns, n_rows)
+    y, weights : ndarray of shape (n_rows,)
+    noise_prior : tuple
+        Shape and scale of the prior of the noise variance, for y in units of `y_scale`.
+    y_scale : float
+        Spread of y.
+    places : sequence of int, optional
+        How expressions number these columns; by default from 0 on.
+    n : float, optional
+        The number of rows that these stand for; by default the sum of their weights.
+    """
+
+    def __init__(
+        self,
+        columns: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray,
+        noise_prior: tuple[float, float],
+        y_scale: float,
+        places: Sequence[int] | None = None,
+        n: float | None = None,
+    ):
+        step = -(-len(y) // MOST_ROWS)
+        self._root = np.sqrt(weights[::step]) / y_scale
+        self._table = columns[:, ::step]
+        if places is not None:
+            # Columns that no expression reads need no values.
+            self._table = np.zeros((max(places) + 1, len(self._root)))
+            self._table[list(places)] = columns[:, ::step]
+        self._y, self.n = y[::step], float(weights.sum()) if n is None else n
+        self.share = self.n / max(float(weights[::step].sum()), 1e-300)
+        self.nu, self.lam = noise_prior
+        self.y_scale = y_scale
+
+    def __len__(self) -> int:
+        return len(self._y)
+
+    def residual(self, expression: ex.Expression) -> Residual:
+        """Return the function from constants to residuals, in units of the spread of y."""
+
+        def residual(values: np.ndarray) -> np.ndarray:
+            with np.errstate(all="ignore"):
+                found = ex.evaluate(with_constants(expression, values), self._table)
+                result = self._root * (self._y - found)
+            return result if np.isfinite(result).all() else np.full(len(self._y), 1e6)
+
+        return residual
+
+    def deviations(self, expression: ex.Expression) -> np.ndarray:
+        """Return the posterior standard deviation of each constant, from left to right.
+
+        It is that of the normal law that fits the posterior at the values given, with the noise
+        at its estimate; infinite for a constant that the data know nothing about.
+        """
+        values = np.array(list(ex.constants(expression)))
+        if not len(values):
+            return np.empty(0)
+        free = np.ones(len(values), dtype=bool)
+        deviation, _, loose = deviations(
+            self.residual(expression), values, free, self.nu * self.lam / self.share, self.y_scale
+        )
+        return np.where(loose, np.inf, deviation / np.sqrt(self.share))
+
+    def loss(self, expression: ex.Expression, values: Sequence[float]) -> float:
+        """Return by how many nats other constants are worse."""
+        residual = self.residual(expression)
+        before, after = (
+            self.nu * self.lam + self.share * float(np.sum(residual(np.array(some)) ** 2))
+            for some in (list(ex.constants(expression)), values)
+        )
+        return 0.5 * (self.n - 1.0 + self.nu) * float(np.log(after / before))
+
+    def digits(self, expression: ex.Expression) -> list[int]:
+        """Return how many significant digits of each constant the data support.
+
+        The last one is the second digit of its standard deviation. Constants that the data know
+        only together need more: as many as it takes that rounding costs next to nothing.
+        """
+        values = np.array(list(ex.constants(expression)))
+        deviation = self.deviations(expression)
+        with np.errstate(all="ignore"):
+            known = np.floor(np.log10(np.abs(values))) - np.floor(np.log10(deviation)) + 2.0
+        rms = np.sqrt(np.mean(self.residual(expression)(values) ** 2))
+        most = _EXACT_DIGITS if rms < _EXACT else _MOST_DIGITS
+        for more in range(most):
+            digits = np.clip(np.nan_to_num(known + more, nan=0.0), 1, most).astype(int)
+            rough = list(ex.constants(with_digits(expression, digits.tolist())))
+            if self.loss(expression, rough) <= _NEXT_TO_NOTHING:
+                return digits.tolist()
+        return [most] * len(values)
+
+
+def with_free(values: np.ndarray, free: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """Return the values with other ones in the free places."""
+    result = values.copy()
+    result[free] = part
+    return result
+
+
+def deviations(
+    residual: Residual, values: np.ndarray, free: np.ndarray, least: float, unit: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the standard deviation of each constant, and how far it moves y by its spread.
+
+    Both are 0 for constants that are fixed. The third result tells which constants others can make
+    up for, so that the data know them only together. `least` is added to the residual sum of
+    squares.
+    """
+    base = residual(values)
+    deviation, natural = np.zeros((2, len(values)))
+    loose = np.zeros(len(values), dtype=bool)
+    if free.any():
+        jacobian = slopes(
+            lambda part: residual(with_free(values, free, part)), values[free], base, unit
+        )
+        # By their largest entries first: squares of extreme numbers overflow or vanish.
+        scale = np.abs(jacobian).max(axis=0)
+        scale = np.where((scale > 0.0) & np.isfinite(scale), scale, 1.0)
+        jacobian = np.nan_to_num(jacobian / scale, nan=0.0, posinf=0.0, neginf=0.0)
+        _, sizes, directions = np.linalg.svd(jacobian, full_matrices=False)
+        seen = sizes > _SEEN * sizes[0]
+        inverse = directions[seen] / sizes[seen, None]
+        loose[free] = 1.0 - np.sum(directions[seen] ** 2, axis=0) > _LOOSE
+        noise = (float(np.sum(base**2)) + least) / max(len(base) - jacobian.shape[1], 1)
+        with np.errstate(over="ignore"):  # a constant that may be anything is not rounded
+            deviation[free] = np.sqrt(noise * np.sum(inverse**2, axis=0)) / scale
+            natural[free] = 1.0 / (scale * np.sqrt(np.maximum(np.mean(jacobian**2, axis=0), 1e-30)))
+    return deviation, natural, loose

@@ -1,0 +1,141 @@
+"""From a state of the chains to a fitted model: least squares on the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .evaluation import evaluate_trees
+from .fitted import Model, State
+from .kernels import opcodes
+from .polish import polish
+from .problem import Problem
+from .refit import MOST_ROWS
+
+# An intercept or a term below this part of the spread of y is a rounding error.
+_ROUNDING = 1.0e-12
+# Rows on which fitted values are compared.
+_PROBE_ROWS = 500
+
+
+class Fitter:
+    """Fits states to the training rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    y, weights : ndarray
+        The response in its own units, and the row weights.
+    plug_in : bool
+        Whether coefficients and noise are plugged in, as the paper does, or integrated out.
+    """
+
+    def __init__(self, problem: Problem, y: np.ndarray, weights: np.ndarray, plug_in: bool):
+        self.problem = problem
+        self.weights = weights
+        self.plug_in = plug_in
+        self.scaled_y = y / problem.y_scale - problem.y_mean / problem.y_scale
+        self.columns = problem.data.x.reshape(-1, len(problem.data.y))
+
+    def fit(self, state: State) -> Model | None:
+        """Return a state with its fit; None if a coefficient is too large or small for a number.
+
+        The known terms are the first of its trees.
+        """
+        problem, y = self.problem, self.scaled_y
+        columns = evaluate_trees(state.trees, self.columns)[:, : len(y)]
+        n = problem.data.n
+        root = np.sqrt(self.weights)
+        design, centre, length = _standardise(columns, self.weights)
+        if not np.isfinite(design).all():
+            return None
+        weighted = design * root[:, None]
+        q, r = np.linalg.qr(weighted)
+        diagonal = np.abs(np.diag(r))
+        if len(state.trees) > len(y) or not (np.isfinite(r).all() and (diagonal > 1e-13).all()):
+            # A redundant term, which the paper's likelihood allows: the shortest solution.
+            beta = np.linalg.lstsq(weighted, y * root, rcond=1e-10)[0]
+            inverse_root = np.linalg.pinv(r, rcond=1e-10)
+        else:
+            inverse_root = np.linalg.inv(r)
+            beta = inverse_root @ (q.T @ (y * root))
+        fitted = design @ beta
+        rss = float(np.sum(self.weights * (y - fitted) ** 2))
+        nu, lam = problem.data.noise_prior
+        if self.plug_in:
+            noise, spread = state.noise_variance, 0.0
+        else:
+            # The mean of the inverse gamma, finite for all but the smallest tables.
+            noise = (nu * lam + rss) / max(n - 3.0 + nu, 1.0)
+            spread = n / (1.0 + n)
+        shown = np.where(np.abs(beta) < _ROUNDING * np.sqrt(n), 0.0, beta)
+        coefficients = shown * (problem.y_scale / length)
+        intercept = problem.y_mean - problem.y_scale * float(shown @ (centre / length))
+        if abs(intercept) < _ROUNDING * problem.y_scale:
+            intercept = 0.0
+        vanished = np.abs(coefficients) < np.finfo(float).tiny
+        if not np.isfinite([intercept, *coefficients, *fitted]).all() or vanished[shown != 0].any():
+            return None
+        return Model(
+            state=state,
+            intercept=intercept,
+            coefficients=coefficients,
+            centre=centre,
+            length=length,
+            beta=beta,
+            inverse_root=inverse_root,
+            probe=fitted[:: max(1, len(y) // _PROBE_ROWS)].copy(),
+            mse=rss / n,
+            noise_variance=float(noise),
+            coefficient_spread=spread,
+        )
+
+    def fit_trees(self, trees: Sequence[np.ndarray]) -> Model | None:
+        """Return the fit of trees that are not a draw, beside the known terms."""
+        with np.errstate(all="ignore"):
+            return self.fit(State((*self.problem.known, *trees), 0.0, 0.0, 0.0))
+
+    def residuals(self, model: Model) -> np.ndarray:
+        """Return the scaled residuals of a model on the training rows."""
+        values = evaluate_trees(model.state.trees, self.columns)[:, : len(self.scaled_y)]
+        design = (values - model.centre[:, None]) / model.length[:, None]
+        return self.scaled_y - model.beta @ design
+
+    def work(self, state: State) -> float:
+        """Return how much work the constants of a formula are."""
+        constants = 1 + sum(int((tree["op"] == opcodes.LT).sum()) for tree in state.trees)
+        return float(state.n_nodes * min(len(self.scaled_y), MOST_ROWS) * constants**2)
+
+    def polished(self, model: Model) -> Model:
+        """Return a model with the best constants for its structure."""
+        known, state = self.problem.known, model.state
+        free = state.trees[len(known) :]
+        if not any((tree["op"] == opcodes.LT).any() for tree in free):
+            return model
+        trees = polish(
+            free,
+            self.columns,
+            self.scaled_y,
+            self.weights,
+            self.problem.data.noise_prior,
+            known,
+        )
+        # It looks at a part of the rows; what does not hold on all of them is dropped.
+        return self.fit(replace(state, trees=(*known, *trees))) or model
+
+
+def _standardise(
+    columns: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return columns centred and scaled to weighted length one, as rows, their means and lengths.
+
+    It works in units of the largest value of a column, so that no square overflows or vanishes.
+    """
+    unit = np.abs(columns).max(axis=1, initial=0.0)
+    scaled = columns / unit[:, None]
+    centre = scaled @ weights / weights.sum()
+    design = scaled - centre[:, None]
+    length = np.sqrt(design**2 @ weights)
+    return (design / length[:, None]).T, centre * unit, length * unit

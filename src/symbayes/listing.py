@@ -1,0 +1,140 @@
+"""The formulas of a posterior as a user sees them: a table, objects, and which one is the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from . import expression as ex
+from .constants import Sight
+from .fitted import Model
+from .fitting import Fitter
+from .formula import Formula
+from .grouping import is_worth_it
+from .kernels import opcodes
+from .rounding import rounded
+
+# Formulas, from the most probable on, for which simple constants are looked for, and those whose
+# constants are shown with the digits that mean something.
+_ROUNDED, _DIGITS_KNOWN = 5, 20
+
+
+class Lister:
+    """Turns fitted models into formulas.
+
+    Parameters
+    ----------
+    fitter : Fitter
+    names : sequence of str
+        All columns of the user's table.
+    used : ndarray
+        The position among them of the columns of the problem.
+    """
+
+    def __init__(self, fitter: Fitter, names: Sequence[str], used: np.ndarray):
+        self._fitter = fitter
+        self._names = names
+        self._used = used
+        problem, n_rows = fitter.problem, len(fitter.scaled_y)
+        nu, lam = problem.data.noise_prior.tolist()
+        y = problem.y_mean + problem.y_scale * fitter.scaled_y
+        self._sight = Sight(
+            fitter.columns[:, :n_rows], y, fitter.weights, (nu, lam), problem.y_scale,
+            used.tolist(),
+        )  # fmt: skip
+
+    def table(
+        self,
+        models: list[tuple[float, Model]],
+        out_of_time: Callable[[], bool] = lambda: False,
+    ) -> tuple[pd.DataFrame, list[Formula]]:
+        """Return the table of formulas and the formulas themselves."""
+        formulas: list[Formula] = []
+        simpler: list[str] = []
+        work = 0.0
+        problem = self._fitter.problem
+        # Constants inside known terms are what the user says they are: none is touched then.
+        free = not any((tree["op"] == opcodes.LT).any() for tree in problem.known)
+        for _, model in models:
+            formula = simple = self._formula(model)
+            if free and len(formulas) < _DIGITS_KNOWN and not (formulas and out_of_time()):
+                formula = simple = self._with_digits(model)
+            if free and is_worth_it(len(formulas), _ROUNDED, work, out_of_time):
+                work += self._fitter.work(model.state)
+                expression = expression_of(model, self._used)
+                found = rounded(expression, self._sight)
+                simple = formula if found == expression else self._of(found)
+            formulas.append(formula)
+            simpler.append(str(simple))
+        r2 = [1.0 - model.mse * (problem.y_scale / problem.y_spread) ** 2 for _, model in models]
+        return formula_table(models, formulas, problem.y_scale, r2, simpler), formulas
+
+    def near(self, models: list[tuple[float, Model]]) -> float:
+        """Return the RMSE whose square is one standard error above the smallest."""
+        fitter = self._fitter
+        model = min((model for _, model in models), key=lambda model: model.mse)
+        squares, n = fitter.residuals(model) ** 2, fitter.problem.data.n
+        variance = float(np.sum(fitter.weights * (squares - model.mse) ** 2)) / n
+        return float(np.sqrt(model.mse + np.sqrt(variance / n))) * fitter.problem.y_scale
+
+    def formula(self, trees: Sequence[np.ndarray]) -> Formula | None:
+        """Return trees with their least-squares fit as a formula, None if there is no such fit."""
+        return self.glance(trees)[0]
+
+    def glance(self, trees: Sequence[np.ndarray]) -> tuple[Formula | None, float]:
+        """Return trees as a formula, and its RMSE; None and nan if there is no fit."""
+        model = self._fitter.fit_trees(trees)
+        if model is None:
+            return None, np.nan
+        return self._formula(model), float(np.sqrt(model.mse)) * self._fitter.problem.y_scale
+
+    def _with_digits(self, model: Model) -> Formula:
+        expression = expression_of(model, self._used)
+        return Formula._from_expression(expression, self._names, self._sight.digits(expression))
+
+    def _formula(self, model: Model) -> Formula:
+        return fitted_formula(model, self._names, self._used)
+
+    def _of(self, expression: ex.Expression) -> Formula:
+        return Formula._from_expression(expression, self._names)
+
+
+def fitted_formula(model: Model, names: Sequence[str], used: np.ndarray) -> Formula:
+    """Return a fitted model as a formula; names and used columns are those of `Lister`."""
+    return Formula._from_expression(expression_of(model, used), names)
+
+
+def expression_of(model: Model, used: np.ndarray) -> ex.Expression:
+    """Return a fitted model as an expression, its largest contribution first."""
+    order = np.argsort(-np.abs(model.beta), kind="stable")
+    return ex.linear_combination(
+        model.intercept,
+        model.coefficients[order].tolist(),
+        [ex.from_nodes(model.state.trees[k], used.tolist()) for k in order],
+    )
+
+
+def formula_table(
+    models: Sequence[tuple[float, Model]],
+    formulas: Sequence[Formula],
+    y_scale: float,
+    r2: Sequence[float],
+    rounded: Sequence[str],
+) -> pd.DataFrame:
+    """Return the table of formulas, given with their probabilities and fits.
+
+    Texts are objects: pandas' own kind of text does not take every name that a column may have.
+    """
+    return pd.DataFrame(
+        {
+            "probability": [min(1.0, probability) for probability, _ in models],
+            "formula": pd.Series([str(formula) for formula in formulas], dtype=object),
+            "n_terms": [len(model.state.trees) for _, model in models],
+            "n_nodes": [formula.n_nodes for formula in formulas],
+            "rmse": [np.sqrt(model.mse) * y_scale for _, model in models],
+            "r2": r2,
+            "rounded": pd.Series(rounded, dtype=object),
+        }
+    )

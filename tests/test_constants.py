@@ -1,0 +1,108 @@
+"""How well data know the constants of a formula, against linear regression and SciPy."""
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from symbayes.constants import Sight, with_digits
+from symbayes.parser import parse
+from symbayes.printing import to_text
+
+from .fits import NOISY, X, small
+
+RNG = np.random.default_rng(95)
+NAMES = ["x0", "x1"]
+
+
+def sight(y, x=X, weights=None, **options):
+    weights = np.ones(len(y)) if weights is None else weights
+    return Sight(x.T, y, weights, (1.0, 1e-20), float(np.std(y)), **options)
+
+
+def digits(text, y, **options):
+    expression = parse(text, NAMES)
+    return to_text(with_digits(expression, sight(y, **options).digits(expression)), NAMES, 15)
+
+
+def test_standard_errors_of_linear_regression():
+    y = 3 * X[:, 0] - 2 * X[:, 1] + 5 + RNG.normal(0, 0.4, 60)
+    design = np.column_stack([X, np.ones(60)])
+    beta, rss, *_ = np.linalg.lstsq(design, y, rcond=None)
+    expected = np.sqrt(rss[0] / 57 * np.diag(np.linalg.inv(design.T @ design)))
+    text = f"{beta[0]}*x0 + {beta[1]}*x1 + {beta[2]}"
+    np.testing.assert_allclose(sight(y).deviations(parse(text, NAMES)), expected, rtol=1e-4)
+
+
+def test_standard_errors_of_a_curve():
+    y = 2 * np.exp(0.7 * X[:, 0]) + RNG.normal(0, 0.2, 60)
+    best, covariance = optimize.curve_fit(
+        lambda x, a, b: a * np.exp(b * x), X[:, 0], y, (2, 0.7), xtol=1e-12, ftol=1e-12
+    )
+    found = sight(y).deviations(parse(f"{best[0]}*exp({best[1]}*x0)", NAMES))
+    np.testing.assert_allclose(found, np.sqrt(np.diag(covariance)), rtol=1e-3)
+
+
+def test_rows_that_stand_for_more():
+    y = 3 * X[:, 0] + RNG.normal(0, 0.4, 60)
+    expression = parse("3*x0", NAMES)
+    one, many = sight(y).deviations(expression), sight(y, n=6000.0).deviations(expression)
+    np.testing.assert_allclose(many, one / 10, rtol=1e-6)
+
+
+def test_a_constant_that_another_makes_up_for():
+    expression = parse("2*exp(x0 + 1) + 3", NAMES)
+    y = 2 * np.exp(X[:, 0] + 1) + 3 + RNG.normal(0, 0.1, 60)
+    found = sight(y).deviations(expression)
+    assert np.isinf(found[:2]).all()
+    assert np.isfinite(found[2])
+
+
+def test_digits_are_those_that_mean_something():
+    noise = RNG.normal(0, 0.3, 60)
+    assert digits("3.1415926*x0", 3.1415926 * X[:, 0] + noise) == "3.142*x0"
+    assert digits("3.1415926*x0", 3.1415926 * X[:, 0] + 100 * noise) in ("3.1*x0", "3*x0")
+    # Exact data know all digits; few are shown.
+    assert digits("3.14159265358979*x0", 3.14159265358979 * X[:, 0]) == "3.14159*x0"
+
+
+def test_constants_that_are_known_only_together_keep_their_digits():
+    """Far from 0 slope and intercept make up for each other: rounding one alone would show."""
+    x = X + 1000.0
+    y = 2.3456789 * x[:, 0] - 1234.56789 + RNG.normal(0, 0.01, 60)
+    slope, intercept = np.polyfit(x[:, 0], y, 1)
+    text = digits(f"{slope}*x0 - {-intercept}", y, x=x)
+    shown = parse(text, NAMES)
+    exact = parse(f"{slope}*x0 - {-intercept}", NAMES)
+    loss = sight(y, x=x).loss(exact, [shown[1][1][1], shown[2][1]])
+    assert loss <= 0.1
+    assert len(text) < 30
+
+
+def test_constants_of_a_model():
+    model = small(operators=["square"], draws=100, tune=200).fit(X, NOISY)
+    table = model.constants(0, level=0.95)
+    assert list(table.columns) == ["value", "std", "lower", "upper"]
+    design = np.column_stack([X[:, 0] ** 2, np.ones(60)])
+    beta, rss, *_ = np.linalg.lstsq(design, NOISY, rcond=None)
+    error = np.sqrt(rss[0] / 58 * np.diag(np.linalg.inv(design.T @ design)))
+    np.testing.assert_allclose(table["value"], beta, rtol=1e-9)
+    np.testing.assert_allclose(table["std"], error, rtol=1e-3)
+    np.testing.assert_allclose(table["upper"] - table["value"], 2.0025 * error, rtol=2e-3)
+    text = str(model.best_formula_)
+    for value in table["value"]:
+        assert f"{value:.3g}" in text or f"{value:.4g}" in text
+    assert text != model.best_formula_.text(digits=6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ((99999,), IndexError, "formula is 99999 and formulas_ has"),
+        (("x0",), TypeError, "formula must be a place in formulas_, not 'x0'"),
+        ((0, 1.0), ValueError, "level is 1.0; it is a probability"),
+    ],
+)
+def test_bad_questions(arguments, error, says):
+    model = small().fit(X, NOISY)
+    with pytest.raises(error, match=says):
+        model.constants(*arguments)

@@ -1,0 +1,239 @@
+"""The verdict: every way a run can end, and what a user is told to do."""
+
+import numpy as np
+import pytest
+
+from symbayes import NoisePrior, TemperedSampler
+from symbayes.convergence import effective_draws, r_hat
+from symbayes.kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS
+from symbayes.kernels.tree import NODE
+from symbayes.trace import ChainTrace, LadderRecord, Trace
+from symbayes.verdict import _series, judge
+
+from .fits import EXACT, NOISY, X, small
+from .problems import problem, table
+
+PROBLEM = problem(table(20), {"+": 1.0}, noise_prior=NoisePrior())
+RNG = np.random.default_rng(90)
+GOOD = RNG.normal(size=(4, 300))
+APART = GOOD + 3.0 * np.arange(4)[:, None]
+SHORT = RNG.normal(size=(4, 60))
+MIXED = LadderRecord(np.array([1.0, 0.5, 0.1]), np.array([0.5, 0.6]), 3)
+STUCK = LadderRecord(np.array([1.0, 0.5, 0.1]), np.array([0.02, 0.6]), 0)
+NO_TRIPS = LadderRecord(np.array([1.0, 0.5, 0.1]), np.array([0.5, 0.6]), 0)
+ONE = LadderRecord(np.ones(1), np.empty(0), 0)
+
+
+def trace(log_likelihood, sizes=None, rss=1.0, ladder=MIXED, weights=None, **options):
+    """A run whose draws have these log-likelihoods, one row a chain."""
+    chains = []
+    for i, row in enumerate(log_likelihood):
+        numbers = np.zeros((len(row), NUMBERS + 2))
+        numbers[:, LOG_LIKELIHOOD], numbers[:, RSS] = row, rss
+        nodes = np.ones(len(row), int) if sizes is None else sizes[i]
+        chains.append(ChainTrace([np.zeros(n, NODE) for n in nodes], [1] * len(row), list(numbers)))
+    return Trace(
+        chains=chains,
+        weights=weights or [np.ones(len(row)) for row in log_likelihood],
+        counts=np.zeros((len(chains), 3, 9)),
+        seconds=1.0,
+        ladders=[ladder] * len(chains) if ladder else [],
+        **options,
+    )
+
+
+def verdict(made, leading=None):
+    leading = [0.6] * len(made.chains) if leading is None else leading
+    return judge(made, PROBLEM, leading)
+
+
+def not_converged(result):
+    assert not result["converged"]
+    start, _, rest = result["verdict"].partition(": ")
+    assert start == "Not converged"
+    assert rest.endswith(".")
+    return rest
+
+
+def test_chains_that_agree():
+    result = verdict(trace(GOOD, search_agreed=True))
+    assert result["converged"] is True
+    assert result["verdict"] == (
+        f"Converged: the chains agree (R-hat {r_hat(GOOD):.3f}) and their draws are worth "
+        f"{effective_draws(GOOD):.0f} independent ones."
+    )
+    assert result["r_hat"] == {"log_likelihood": r_hat(GOOD), "n_nodes": 1.0}
+    assert result["effective_draws"] == {"log_likelihood": effective_draws(GOOD), "n_nodes": 1200}
+    assert result["leading_by_chain"] == [0.6] * 4
+    assert result["search_agreed"] is True
+
+
+def test_exact_draws_have_converged_whatever_the_numbers():
+    made = trace(APART, rss=1e-30, settled=True)
+    assert verdict(made)["verdict"] == "Converged: all draws fit the data to rounding error."
+    assert verdict(made)["converged"]
+    one = trace(APART[:1], rss=1e-30, settled=True)
+    assert verdict(one)["converged"]
+    # What looks exact but did not end the run owes it to its many constants.
+    not_converged(verdict(trace(APART, rss=1e-30)))
+    made.chains[2].numbers[-1][RSS] = 1e-3
+    not_converged(verdict(made))
+
+
+def test_chains_that_do_not_agree():
+    rest = not_converged(verdict(trace(APART)))
+    assert f"the chains do not agree (R-hat {r_hat(APART):.3f} for the log-likelihood" in rest
+    assert "Raise draws and tune, or leave out operators and columns" in rest
+    assert "leading formula" not in rest
+    assert "interrupted" not in rest
+
+
+def test_chains_that_do_not_agree_on_the_size():
+    sizes = np.tile(np.arange(1, 5)[:, None], 300) + (GOOD > 0)
+    rest = not_converged(verdict(trace(GOOD, sizes)))
+    assert "for the size of formulas" in rest
+
+
+def test_chains_that_contradict_each_other_on_the_formula():
+    rest = not_converged(verdict(trace(APART), [0.97, 0.5, 0.0, 0.4]))
+    assert "probability of 97% in one of them and of less than 1% in another. Raise" in rest
+
+
+def test_one_chain_that_drifts():
+    rest = not_converged(verdict(trace(GOOD[:1] + np.linspace(0, 5, 300))))
+    assert rest.startswith("the two halves of the chain do not agree")
+
+
+@pytest.mark.parametrize("ladder", [STUCK, NO_TRIPS])
+def test_temperatures_that_hardly_swap(ladder):
+    rest = not_converged(verdict(trace(APART, ladder=ladder)))
+    assert "use more of them (sampler=TemperedSampler(temperatures=5))" in rest
+    assert "fewer operators" in rest
+    agreed = verdict(trace(GOOD, ladder=ladder))
+    assert agreed["converged"]
+    assert "But its temperatures hardly swap states" in agreed["verdict"]
+
+
+def test_few_draws_say_nothing_of_round_trips():
+    rest = not_converged(verdict(trace(APART[:, :50], ladder=NO_TRIPS)))
+    assert "temperatures" not in rest
+
+
+def test_one_temperature_has_nothing_to_swap_with():
+    assert "temperatures" not in not_converged(verdict(trace(APART, ladder=ONE)))
+    assert "temperatures" not in verdict(trace(GOOD, ladder=ONE))["verdict"]
+
+
+def test_too_few_draws():
+    rest = not_converged(verdict(trace(SHORT)))
+    worth = min(effective_draws(SHORT), 240)  # the size never changes
+    assert rest == (
+        f"the draws are worth only {worth:.0f} independent ones, and 400 are wanted. Raise draws."
+    )
+
+
+def test_few_draws_may_only_be_too_short_to_agree():
+    values = SHORT.copy()
+    values[0] += 0.4
+    assert 1.01 < r_hat(values) < 1.1
+    assert not_converged(verdict(trace(values))).startswith("the draws are worth only")
+    long = np.tile(values, 10)
+    assert 1.01 < r_hat(long) < 1.1
+    assert effective_draws(long) > 400
+    assert not_converged(verdict(trace(long))).startswith("the chains do not agree")
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_hardly_any_draws(n):
+    result = verdict(trace(GOOD[:, :n], interrupted=True))
+    rest = not_converged(result)
+    assert rest == f"there are only {4 * n} draws; the run was interrupted. Let it run on."
+    assert np.isnan(list(result["r_hat"].values())).all()
+    assert np.isnan(list(result["effective_draws"].values())).all()
+
+
+def test_one_chain_cannot_be_checked():
+    one = RNG.normal(size=(1, 1_000))
+    rest = not_converged(verdict(trace(one)))
+    assert "agreement between chains cannot be checked. Use more (chains=4)" in rest
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "advice"),
+    [
+        ({"interrupted": True}, "the run was interrupted", "Let it run on"),
+        ({"timed_out": True}, "the time limit was reached", "Raise timeout"),
+    ],
+)
+def test_runs_that_were_cut_short(options, reason, advice):
+    for values in (APART, SHORT):
+        rest = not_converged(verdict(trace(values, **options)))
+        assert f"; {reason}. {advice}" in rest
+        assert "tune" not in rest
+    before = not_converged(verdict(trace(GOOD, warmed_up=False, **options)))
+    assert before.startswith(f"{reason} before warm-up was finished")
+    assert advice in before
+    # Draws that agree are as good as if the run had ended by itself.
+    assert verdict(trace(GOOD, **options))["converged"]
+
+
+def test_warm_up_that_was_not_finished_is_never_enough():
+    made = trace(GOOD, rss=1e-30, settled=True, warmed_up=False, timed_out=True)
+    assert "Raise timeout, or lower tune" in not_converged(verdict(made))
+
+
+def test_a_search_that_did_not_agree_is_told():
+    result = verdict(trace(GOOD, search_agreed=False))
+    assert result["converged"]
+    assert "may be a better one: raise tune, or compare another random_state" in result["verdict"]
+    assert "better one" not in verdict(trace(GOOD, search_agreed=None))["verdict"]
+
+
+def test_many_formulas_of_which_none_stands_out():
+    result = verdict(trace(GOOD), [0.04, 0.05, 0.03, 0.04])
+    assert result["converged"]
+    assert "has a probability of 4%: more rows or less noise" in result["verdict"]
+
+
+def test_the_paper_gets_other_advice():
+    rest = not_converged(verdict(trace(APART, ladder=None)))
+    assert "Raise draws and the max_trees of PaperSampler, or use sampler='tempered'" in rest
+
+
+def test_models_count_as_long_as_they_are_held():
+    values = np.arange(6.0).reshape(2, 3)
+    made = trace(values, weights=[np.array([0.0, 1, 3]), np.array([2.0, 1, 1])])
+    series = _series(made)["log_likelihood"]
+    assert series.tolist() == [[1, 2, 2, 2], [3, 3, 4, 5]]
+    long = trace(values, weights=[np.array([0.0, 1e9, 3e9]), np.array([2e9, 1e9, 1e9])])
+    series = _series(long)["log_likelihood"]
+    assert series.shape == (2, 10_000)
+    assert (series[0] == 1).mean() == pytest.approx(0.25, abs=1e-3)
+    assert (series[1] == 3).mean() == pytest.approx(0.5, abs=1e-3)
+
+
+# Fits.
+
+
+def test_fits_that_converge():
+    noisy = small(chains=2, draws=1_000, sampler=TemperedSampler(temperatures=6)).fit(X, NOISY)
+    record = noisy.diagnostics_
+    assert record["settled"]
+    assert record["converged"]
+    assert record["verdict"].startswith("Converged: the chains agree")
+    assert max(record["r_hat"].values()) <= 1.01
+    assert record["search_agreed"] is False  # its budget is far too small for that
+    leading = noisy.formulas_["probability"].iloc[0]
+    assert len(record["leading_by_chain"]) == 2
+    assert np.mean(record["leading_by_chain"]) == pytest.approx(leading)
+    exact = small(chains=2, draws=200).fit(X, EXACT).diagnostics_
+    assert exact["verdict"] == "Converged: all draws fit the data to rounding error."
+    assert exact["search_agreed"] is True
+
+
+@pytest.mark.parametrize("sampler", ["tempered", "paper", TemperedSampler(temperatures=1)])
+def test_a_fit_that_is_too_short(sampler):
+    record = small(chains=2, draws=20, sampler=sampler).fit(X, NOISY).diagnostics_
+    assert not record["converged"]
+    assert record["verdict"].startswith("Not converged: ")
+    assert len(record["leading_by_chain"]) == 2
