@@ -1,0 +1,444 @@
+"""Files whose checksums fit and whose content does not: a clear error, and no crash further on."""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import symbayes
+from symbayes import ModelFileError
+from symbayes.kernels import opcodes
+
+from .fits import NOISY, X, small
+from .fuzzing import MOST_MEGABYTES, fuzz, most_megabytes, within_limits
+from .mutations import FORGED, PLAIN
+from .saving import answers, write_edited
+
+TABLE = np.vstack([X[:4], [[5.0, -9.0]]])
+
+
+def fit():
+    return small(draws=30, known_terms=["x0*x1"], operators="all", n_terms=2).fit(X, NOISY)
+
+
+def fit_of_the_paper():
+    return small(sampler="paper", n_terms=2).fit(X, NOISY)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "forged.symbayes"
+
+
+def entry(name, value, *keys):
+    """An edit that sets something in the document; `keys` lead to it."""
+
+    def edit(document, arrays):
+        place, last = document, name
+        for key in keys:
+            place, last = place[last], key
+        place[last] = value
+
+    return edit
+
+
+def element(name, value, at=0):
+    """An edit that sets one element of an array, counted through all dimensions."""
+
+    def edit(document, arrays):
+        arrays[name].reshape(-1)[at] = value
+
+    return edit
+
+
+def array(name, change):
+    """An edit that replaces an array."""
+
+    def edit(document, arrays):
+        arrays[name] = change(arrays[name])
+
+    return edit
+
+
+def both(*edits):
+    def edit(document, arrays):
+        for one in edits:
+            one(document, arrays)
+
+    return edit
+
+
+def record(name, value):
+    """An edit that sets an entry of the diagnostics."""
+
+    def edit(document, arrays):
+        pairs = document["diagnostics"]["dict"]
+        next(pair for pair in pairs if pair[0] == name)[1] = value
+
+    return edit
+
+
+def an_operand_too_many(document, arrays):
+    length = arrays["trees/length"]
+    root = (np.cumsum(length) - length)[np.argmax(length > 1)]
+    arrays["trees/op"][root] = 0
+
+
+def one_term_moved(document, arrays):
+    """From the first state, which no model is made of, to the last."""
+    arrays["states/length"][0] -= 1
+    arrays["states/length"][-1] += 1
+
+
+def a_deep_tree(document, arrays):
+    """All of one long chain of operators, which evaluation can do and printing cannot."""
+    n = 9_999
+    arrays["trees/length"] = np.append(arrays["trees/length"], np.int32(n + 1))
+    chain = np.append(np.full(n, opcodes.ARCTAN, np.uint8), np.uint8(0))
+    arrays["trees/op"] = np.append(arrays["trees/op"], chain)
+    for name in ("feature", "a", "b"):
+        old = arrays[f"trees/{name}"]
+        arrays[f"trees/{name}"] = np.append(old, np.zeros(n + 1, old.dtype))
+    arrays["states/tree"][:] = len(arrays["trees/length"]) - 1
+
+
+def many_formulas(document, arrays):
+    """One wide tree in all formulas: as long to write as it is short to store."""
+    n = 4_999
+    arrays["trees/length"] = np.append(arrays["trees/length"], np.int32(2 * n + 1))
+    wide = np.append(np.tile(np.array([opcodes.ADD, 0], np.uint8), n), np.uint8(0))
+    arrays["trees/op"] = np.append(arrays["trees/op"], wide)
+    for name in ("feature", "a", "b"):
+        old = arrays[f"trees/{name}"]
+        arrays[f"trees/{name}"] = np.append(old, np.zeros(2 * n + 1, old.dtype))
+    arrays["states/tree"][:] = len(arrays["trees/length"]) - 1
+    groups, visited = 100, int(arrays["states/visited"])
+    arrays["groups/model"] = np.zeros(groups, np.int32)
+    arrays["groups/weight"] = np.full(groups, 1 / groups)
+    arrays["groups/length"] = np.ones(groups, np.int32)
+    arrays["groups/member"] = np.arange(groups, dtype=np.int32)
+    # As many states as there are formulas.
+    more = max(0, groups - visited)
+    arrays["states/visited"] = np.array(visited + more, np.int32)
+    arrays["states/length"] = np.append(np.zeros(more, np.int32), arrays["states/length"])
+    zeros = np.zeros((3, more))
+    arrays["states/numbers"] = np.concatenate([zeros, arrays["states/numbers"]], axis=1)
+    arrays["models/state"] += np.int32(more)
+    document["rounded"] = document["digits"] = [None] * groups
+    arrays["r2"] = np.zeros(groups)
+
+
+INT_MAX = 2**31 - 1
+FORGERIES = {
+    # Trees, on which compiled code would run.
+    "an unknown operator": (element("trees/op", 21), "trees/op has values that cannot be"),
+    "a missing operand": (element("trees/op", opcodes.ADD, -1), "a tree is not complete"),
+    "an operand too many": (an_operand_too_many, "a tree is not complete"),
+    "a column that is not there": (element("trees/feature", 2), "trees/feature has values"),
+    "a column before the first": (element("trees/feature", -1), "trees/feature has values"),
+    "a column far off": (element("trees/feature", INT_MAX), "trees/feature has values"),
+    "a constant that is inf": (element("trees/a", np.inf), "trees/a has values that cannot be"),
+    "a constant that is nan": (element("trees/b", np.nan), "trees/b has values that cannot be"),
+    "an empty tree": (element("trees/length", 0), "trees/length has values that cannot be"),
+    "a tree too long": (element("trees/length", 4), "trees/op does not have the length that its"),
+    "a huge tree": (element("trees/length", INT_MAX), "trees/length has values that cannot be"),
+    "no nodes": (array("trees/op", lambda a: a[:0]), "trees/feature is of int32 with the shape"),
+    "a deep tree": (a_deep_tree, "a formula is nested too deeply"),
+    "many long formulas": (many_formulas, "its formulas have more than 500000 nodes together"),
+    # States and models.
+    "a tree that is not there": (element("states/tree", 10**6), "states/tree has values"),
+    "trees left over": (element("states/length", 0), "states/tree does not have the length"),
+    "more visited": (element("states/visited", 10**6), "states/visited has values that cannot be"),
+    "no states": (array("states/length", lambda a: a[:0]), "has 0 states, and a file can have 1"),
+    "a probability above 1": (element("states/numbers", 1.5), "probabilities of the states cannot"),
+    "a negative one": (element("states/numbers", -0.1), "probabilities of the states cannot be"),
+    "noise below 0": (element("states/numbers", -1.0, -1), "negative number where none can be"),
+    "a state that is not there": (element("models/state", -1), "models/state has values"),
+    "a state of more terms": (one_term_moved, "models/.* is of float64 with the shape"),
+    "no models": (array("models/state", lambda a: a[:0]), "has 0 models"),
+    "an infinite intercept": (element("models/numbers", np.inf), "models/numbers has values"),
+    "a negative error": (
+        array("models/numbers", lambda a: a * np.array([[1], [-1], [1], [1]])), "number that cannot"
+    ),
+    "a spread of 2": (element("models/numbers", 2.0, -1), "a model has a number that cannot be"),
+    "a length of 0": (array("models/vectors", lambda a: 0 * a), "a model has a number that cannot"),
+    "a vector too short": (array("models/vectors", lambda a: a[:, 1:]), "models/vectors is of"),
+    "a root of nan": (element("models/inverse_root", np.nan), "models/inverse_root has values"),
+    "a root too short": (array("models/inverse_root", lambda a: a[1:]), "models/inverse_root is"),
+    # Predictions.
+    "no model to predict": (
+        both(array("mixture/model", lambda a: a[:0]), array("mixture/weight", lambda a: a[:0])),
+        "has 0 models to predict with",
+    ),
+    "too many to predict": (
+        array("mixture/model", lambda a: np.zeros(99999, np.int32)), "99999 models to predict with"
+    ),
+    "a model that is not there": (element("mixture/model", INT_MAX), "mixture/model has values"),
+    "weights of 2 together": (array("mixture/weight", lambda a: 2 * a), "probabilities of the mod"),
+    "weights of nothing": (array("mixture/weight", lambda a: 0 * a), "probabilities of the models"),
+    "a weight of inf": (element("mixture/weight", np.inf), "mixture/weight has values"),
+    "a scale of 0": (element("mixture/numbers", 0.0, 1), "a number that predictions need cannot"),
+    "no rows": (element("mixture/numbers", 0.0, 2), "a number that predictions need cannot be"),
+    "a negative prior": (element("mixture/numbers", -1.0, 3), "a number that predictions need"),
+    "a number as truth": (
+        array("mixture/plug_in", lambda a: np.array(1.0)), "plug_in is of float64 with the shape"
+    ),
+    # Draws and formulas.
+    "a draw of no state": (element("draws/state", 10**6), "draws/state has values that cannot be"),
+    "a draw of no weight": (element("draws/weight", 0.0), "draws/weight has values that cannot be"),
+    "a chain too long": (element("draws/length", 10**9), "draws/state does not have the length"),
+    "no chains": (
+        both(*(array(f"draws/{n}", lambda a: a[:0]) for n in ("length", "state", "weight"))),
+        "has 0 chains",
+    ),
+    "no formulas": (array("groups/model", lambda a: a[:0]), "has 0 formulas"),
+    "a member that is not there": (element("groups/member", 10**6), "groups/member has values"),
+    "a member of two": (
+        array("groups/member", lambda a: 0 * a), "a state is of more than one formula"
+    ),
+    "a formula more probable than 1": (
+        array("groups/weight", lambda a: 3 * a), "probabilities of the formulas cannot be"
+    ),
+    "inclusion above 1": (element("inclusion", 1.1), "inclusion has values that cannot be"),
+    "an r2 above 1": (element("r2", 1.5), "r2 has values that cannot be"),
+    "a best formula that is not there": (entry("best", 10**6), "best formula is none of its"),
+    "a best formula before the first": (entry("best", -1), "best formula is none of its formulas"),
+    "a true best formula": (entry("best", True), "its best formula is none of its formulas"),
+    "too few texts": (entry("rounded", []), "rounded formulas are not one text a formula"),
+    "a number as text": (entry("rounded", 3, 0), "rounded formulas are not one text a formula"),
+    "an error that is text": (entry("near", "x"), "one of its errors is no number"),
+    "an error below 0": (entry("near", -1.0), "one of its errors is no number"),
+    "an error that is nan": (entry("near", {"float": "nan"}), "one of its errors is no number"),
+    # Columns and rows.
+    "columns": (entry("n_columns", 3), "used|rows/x is of float64 with the shape"),
+    "no columns": (entry("n_columns", 0), "its number of columns cannot be"),
+    "very many columns": (entry("n_columns", 10**9), "its number of columns cannot be"),
+    "a true number": (entry("n_columns", True), "its number of columns cannot be"),
+    "names": (entry("names", ["a"]), "names of columns are not one text a column, all different"),
+    "no text": (entry("names", ["a", 1]), "names of columns are not one text a column, all"),
+    "a name twice": (entry("names", ["a", "a"]), "names of columns are not one text a column"),
+    "a column in use twice": (element("used", 0, 1), "its columns or its rows cannot be"),
+    "columns turned around": (array("range", lambda a: -a), "its columns or its rows cannot be"),
+    "two rows": (
+        both(*(array(f"rows/{n}", lambda a: a[:2]) for n in ("x", "y", "weights"))),
+        "its columns or its rows cannot be",
+    ),
+    "nan in a row": (element("rows/x", np.nan), "rows/x has values that cannot be"),
+    "a weight below 0": (element("rows/weights", -1.0), "rows/weights has values that cannot be"),
+    "a row less": (array("rows/y", lambda a: a[1:]), "rows/y is of float64 with the shape"),
+    "small numbers": (array("rows/x", lambda a: a.astype(np.float32)), "rows/x is of float32"),
+    # Parameters.
+    "a parameter less": (lambda d, a: d["parameters"].pop("draws"), "not have the parameters of"),
+    "a parameter more": (entry("parameters", 1, "x"), "it does not have the parameters of a model"),
+    "no parameters": (entry("parameters", []), "it does not have the parameters of a model"),
+    "draws": (entry("parameters", "x", "draws"), "cannot be: draws must be an integer, not str"),
+    "a class of Python": (
+        entry("parameters", {"Popen": [["args", "ls"]]}, "tree_prior"), "the unknown kind 'Popen'"
+    ),
+    "a class by path": (
+        entry("parameters", {"os.system": ["ls"]}, "sampler"), "of the unknown kind 'os.system'"
+    ),
+    "settings": (
+        entry("parameters", {"TreePrior": [["alpha", 7]]}, "tree_prior"),
+        "settings that cannot be .tree_prior: alpha is 7",
+    ),
+    "settings of no field": (
+        entry("parameters", {"TreePrior": [["__class__", 7]]}, "tree_prior"), "settings that cannot"
+    ),
+    "settings by number": (
+        entry("parameters", {"TreePrior": [[1, 7]]}, "tree_prior"), "settings that cannot be"
+    ),
+    "other settings": (
+        entry("parameters", {"NoisePrior": []}, "tree_prior"), "tree_prior must be a TreePrior"
+    ),
+    "two kinds": (
+        entry("parameters", {"tuple": [], "dict": []}, "operators"), "a value of no kind"
+    ),
+    "a tuple of nothing": (entry("parameters", {"tuple": 1}, "operators"), "that is no 'tuple'"),
+    "a number of text": (entry("parameters", {"float": "1"}, "timeout"), "that is no 'float'"),
+    "a dict of threes": (
+        entry("parameters", {"dict": [[1, 2, 3]]}, "operators"), "a dict that is none"
+    ),
+    "a list as key": (entry("parameters", {"dict": [[[], 2]]}, "operators"), "a dict whose keys"),
+    "a key twice": (
+        entry("parameters", {"dict": [["+", 2], ["+", 3]]}, "operators"), "or occur twice"
+    ),
+    "an array of objects": (
+        entry("parameters", {"array": ["object", [2]]}, "feature_weights"), "array of no type or"
+    ),
+    "an array of no size": (
+        entry("parameters", {"array": ["float64", [-2]]}, "feature_weights"), "array of no type or"
+    ),
+    "an array that is too large": (
+        entry("parameters", {"array": ["float64", [2**62]]}, "feature_weights"), "is too short"
+    ),
+    "an array that is empty and too large": (
+        entry("parameters", {"array": ["float64", [0, 2**62, 2**62]]}, "feature_weights"),
+        "shape that cannot be",
+    ),
+    "an array in many dimensions": (
+        entry("parameters", {"array": ["float64", [1] * 99]}, "feature_weights"), "shape that can"
+    ),
+    "an array of a type that is not there": (
+        entry("parameters", {"array": ["int8", [2]]}, "feature_weights"), "values/int8 is missing"
+    ),
+    # Diagnostics.
+    "no diagnostics": (entry("diagnostics", None), "its diagnostics are no dict"),
+    "a verdict": (record("verdict", 1), "'verdict' of its diagnostics cannot be"),
+    "rates": (record("acceptance", {"dict": [["a", "b"]]}), "'acceptance' of its diagnostics"),
+    "chains": (record("leading_by_chain", []), "'leading_by_chain' of its diagnostics cannot be"),
+    "trips": (record("round_trips", ["x"]), "'round_trips' of its diagnostics cannot be"),
+    "records": (record("powers", [1]), "'powers' of its diagnostics cannot be"),
+    "finds": (record("found", [[0.1, "x"]]), "'found' of its diagnostics cannot be"),
+    "values left over": (array("values/float64", lambda a: np.append(a, 1.0)), "is too long"),
+    "values missing": (array("values/float64", lambda a: a[:-1]), "values/float64 is too short"),
+    "a history": (entry("history", {"dict": [["chain", 1]]}), "its history cannot be"),
+    # The whole.
+    "an array less": (lambda d, a: a.pop("inclusion"), "the array inclusion is missing"),
+    "an array more": (
+        lambda d, a: a.update(extra=np.zeros(2)), "arrays that belong to nothing, such as extra"
+    ),
+    "an entry less": (lambda d, a: d.pop("near"), "document does not have the expected entries"),
+    "an entry more": (entry("code", "x"), "its document does not have the expected entries"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FORGERIES)
+def test_forgeries_are_noticed(model, path, case):
+    edit, says = FORGERIES[case]
+    write_edited(model, path, edit)
+    with pytest.raises(ModelFileError, match=f"is damaged: .*(?:{says})") as info:
+        symbayes.load(path)
+    assert str(info.value).startswith(repr(str(path)))
+    assert str(info.value).endswith("; save it again or use a backup")
+
+
+@pytest.mark.parametrize("column", ["chain", "rmse"])
+def test_a_forged_history(path, column):
+    def edit(document, arrays):
+        pairs = document["history"]["dict"]
+        pair = next(pair for pair in pairs if pair[0] == column)
+        pair[1]["array"][1] = [1, *pair[1]["array"][1]]
+
+    write_edited(fit_of_the_paper(), path, edit)
+    with pytest.raises(ModelFileError, match="its history cannot be"):
+        symbayes.load(path)
+
+
+def test_what_is_not_edited_is_loaded(model, path):
+    write_edited(model, path, lambda document, arrays: None)
+    assert answers(symbayes.load(path), TABLE) == answers(model, TABLE)
+
+
+def test_deep_and_long_trees_that_are_not_shown_can_be_evaluated(model, path):
+    """The limits keep memory and time in bounds, and no more."""
+
+    def edit(document, arrays):
+        a_deep_tree(document, arrays)
+        shown = arrays["models/state"][arrays["groups/model"]]
+        ends = np.cumsum(arrays["states/length"])
+        for state in shown:
+            end = ends[state]
+            arrays["states/tree"][end - arrays["states/length"][state] : end] = 0
+
+    write_edited(model, path, edit)
+    assert np.isfinite(symbayes.load(path).predict(X)).all()
+
+
+# Mutations.
+
+
+def load_and_use(path):
+    loaded = symbayes.load(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return answers(loaded, TABLE)
+
+
+def check_ends(ends):
+    assert all(ends[name, "refused"] for name in PLAIN | FORGED)
+    assert any(ends[name, "loaded"] for name in FORGED)
+
+
+@pytest.mark.parametrize("make", [fit, fit_of_the_paper])
+def test_mutations(make, tmp_path):
+    model = make()
+    model.save(tmp_path / "original")
+    expected = answers(model, TABLE)
+    original = (tmp_path / "original").read_bytes()
+    check_ends(fuzz(load_and_use, expected.__eq__, original, 306, seed=0, folder=tmp_path))
+
+
+def fuzz_alone(folder, n):
+    for make, seed in ((fit, 1), (fit_of_the_paper, 2)):
+        model = make()
+        model.save(folder / "original")
+        expected = answers(model, TABLE)
+        original = (folder / "original").read_bytes()
+        load = within_limits(load_and_use)
+        check_ends(fuzz(load, expected.__eq__, original, n // 2, seed=seed, folder=folder))
+    print(most_megabytes())
+
+
+@pytest.mark.slow
+def test_ten_thousand_mutations(tmp_path):
+    command = f"""
+from pathlib import Path
+from tests.test_forged_files import fuzz_alone
+fuzz_alone(Path({str(tmp_path)!r}), 10_000)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", command],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[1],
+        timeout=3600,
+    )
+    assert result.returncode == 0, result.stderr
+    assert float(result.stdout) < MOST_MEGABYTES
+
+
+@pytest.mark.parametrize("digits", [3, [], [[0]], [["6"]], [[6, 6, 6, 6, 6, 6, 6, 6, 6]]])
+def test_digits_that_cannot_be(model, path, digits):
+    def edit(document, arrays):
+        n = len(document["digits"])
+        if isinstance(digits, list) and digits:
+            document["digits"] = digits + [None] * (n - 1)
+        else:
+            document["digits"] = digits
+
+    write_edited(model, path, edit)
+    with pytest.raises(ModelFileError, match="its numbers of digits are not those of its"):
+        symbayes.load(path)
+
+
+def test_operators_are_known_by_name(model, path):
+    """In another order, as another version may have them."""
+
+    def edit(document, arrays):
+        old = document["operators"]
+        document["operators"] = old[::-1]
+        op = arrays["trees/op"]
+        arrays["trees/op"] = np.where(op > 0, len(old) + 1 - op, 0).astype(np.uint8)
+
+    write_edited(model, path, edit)
+    again = symbayes.load(path)
+    assert again.formulas_["formula"].tolist() == model.formulas_["formula"].tolist()
+
+
+@pytest.mark.parametrize("names", [None, "+", ["magic"], [3], ["+"] * 300, []])
+def test_operators_that_cannot_be(model, path, names):
+    def edit(document, arrays):
+        document["operators"] = names
+
+    write_edited(model, path, edit)
+    with pytest.raises(ModelFileError, match=r"operator|trees/op has values that cannot be"):
+        symbayes.load(path)
