@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ import pytest
 
 from symbayes.experiments import published
 from symbayes.experiments.effort import FULL, QUICK, Effort
+from symbayes.experiments.length import stopped_at
 from symbayes.experiments.methods import DEFAULT, METHODS, PAPER
 from symbayes.experiments.prices import example_prices
 from symbayes.experiments.reproduce import EXPERIMENTS, reproduce
@@ -62,6 +64,7 @@ def test_accuracy(out):
     assert of.loc[("f2", "train", DEFAULT), "mean"] < 1e-6
     assert (of["replications"] == [50, 50, 2, 2, 2, 2] * 8).all()
     assert "121.41 ± 126.19" in text
+    assert re.search(r"^\| f2 \| \d of 2, \S+ \| 2 of 2, \S+e-1\d \|", text, re.MULTILINE)
     assert "symbayes" in text.splitlines()[0] or "reproduced" in text.splitlines()[0]
 
 
@@ -115,6 +118,26 @@ def test_robustness(out):
     assert sorted(set(table["noise"])) == [0.01, 0.05, 0.1]
     of = table.set_index(["noise", "dataset", "method"])["mean"]
     assert of[0.1, "test_3", DEFAULT] < of[0.1, "train", DEFAULT]
+
+
+def test_length(out):
+    text, table = make("length", out, effort=replace(TINY, trees=2000), tasks=["f5"])
+    assert list(dict.fromkeys(table["length"])) == [
+        published.BSR,
+        "until 100 rejections in a row",
+        "1,000 trees",
+        "2,000 trees",
+    ]
+    of = table.set_index(["length", "dataset"])
+    assert of.loc[("2,000 trees", "train"), "mean"] <= of.loc[("1,000 trees", "train"), "mean"]
+    assert of.loc[("1,000 trees", "test_6"), "replications"] == 2
+    assert "| f5 | train | 0.68 ± 1.14 |" in text
+
+
+def test_a_chain_without_patience_ends_at_the_first_long_wait():
+    assert stopped_at(np.array([0, 3, 90, 191, 195]), 1000) == 2
+    assert stopped_at(np.array([0, 3, 90, 190, 195]), 1000) == 4
+    assert stopped_at(np.array([0, 3, 90]), 120) == 2
 
 
 def test_signals(out, tmp_path):

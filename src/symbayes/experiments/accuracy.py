@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from functools import partial
 
 import pandas as pd
@@ -15,10 +17,12 @@ from .methods import DEFAULT, PAPER, POPULATIONS, solve
 from .published import DATASETS
 from .records import Record
 from .simulation import TASKS, integer_seed, simulate
-from .tables import mean_and_spread, published, wide
+from .tables import mean_and_spread, number, published, wide
 
 _COUNTS = (2, 4, 8)
 _NOISES = (0.01, 0.05, 0.1)
+# An RMSE below this on all rows is rounding.
+_EXACT = 1e-6
 # Longer formulas would keep SymPy busy for minutes; it still collects equal terms of them.
 _MOST_OPERATIONS = 60
 
@@ -80,7 +84,10 @@ class Accuracy(_Simulated):
         table = _sorted(pd.DataFrame(rows))
         text = (
             "RMSE, mean ± standard deviation over the replications; each has fresh rows, the same "
-            "for all methods run here.\n\n" + wide(table, ["task", "dataset"], "method")
+            "for all methods run here.\n\n"
+            + wide(table, ["task", "dataset"], "method")
+            + "\n\nMeans beyond the training range are those of a few runs. How many were exact, "
+            "and the median on test[3,6]:\n\n" + _exact(records, setting)
         )
         return Section(text, {"accuracy": table})
 
@@ -230,6 +237,27 @@ def _errors(records: list[Record], *more: str) -> list[dict]:
     return rows
 
 
+def _exact(records: list[Record], setting: Setting) -> str:
+    """Return a table in Markdown: exact runs, and the median beyond the training range."""
+    lines = [["task", *setting.methods], ["---"] + ["---:"] * len(setting.methods)]
+    groups = _grouped(records, "task", "method")
+    for task in setting.tasks:
+        cells = []
+        for method in setting.methods:
+            group = groups.get((task, method), [])
+            exact = sum(max(map(_error, r["rmse"].values())) < _EXACT for r in group)
+            beyond = sorted(_error(r["rmse"]["test_3_6"]) for r in group)
+            median = number(statistics.median(beyond)) if beyond else "-"
+            cells.append(f"{exact} of {len(group)}, {median}")
+        lines.append([task, *cells])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _error(value: float | None) -> float:
+    """Return an error; one that is not finite is the worst."""
+    return math.inf if value is None else value
+
+
 def _grouped(records: list[Record], *names: str) -> dict[tuple, list[Record]]:
     groups: dict[tuple, list[Record]] = {}
     for record in records:
@@ -238,13 +266,8 @@ def _grouped(records: list[Record], *names: str) -> dict[tuple, list[Record]]:
 
 
 def _typical(group: list[Record]) -> Record:
-    """Return the record with the median error; one without a finite error is the worst."""
-
-    def error(record: Record) -> float:
-        value = record["rmse"]["test_3"]
-        return float("inf") if value is None else value
-
-    return sorted(group, key=error)[(len(group) - 1) // 2]
+    """Return the record with the median error."""
+    return sorted(group, key=lambda r: _error(r["rmse"]["test_3"]))[(len(group) - 1) // 2]
 
 
 def _sorted(table: pd.DataFrame, first: tuple[str, ...] = ()) -> pd.DataFrame:

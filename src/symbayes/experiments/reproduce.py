@@ -14,6 +14,7 @@ from .effort import FULL, QUICK, Effort
 from .experiment import Experiment, Section, Setting
 from .genetic import check_installed
 from .jobs import KEY, run_all, select
+from .length import Length
 from .memory import Memory
 from .methods import DEFAULT, METHODS, OPERATORS, PAPER, POPULATIONS, TERMS
 from .records import Records
@@ -31,6 +32,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Training(),
         Memory(),
         Robustness(),
+        Length(),
         Signals(),
     )
 }
