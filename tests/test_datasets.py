@@ -1,10 +1,10 @@
-"""The built-in tasks, and the demo."""
+"""The built-in tasks."""
 
 import numpy as np
 import pytest
 
-from symbayes import Formula, demo
-from symbayes.datasets import PAPER_FORMULAS, paper_task
+from symbayes import Formula
+from symbayes.datasets import PAPER_FORMULAS, boyle, paper_task
 
 
 @pytest.mark.parametrize("name", PAPER_FORMULAS)
@@ -45,18 +45,14 @@ def test_unknown_task():
         paper_task("f7")
 
 
-def test_demo(monkeypatch, capsys):
-    class Quick(demo.BayesianSymbolicRegressor):
-        def fit(self, X, y):
-            return self.set_params(draws=50, tune=200, chains=2, progress=False).fit_quickly(X, y)
-
-        def fit_quickly(self, X, y):
-            return super().fit(X, y)
-
-    monkeypatch.setattr(demo, "BayesianSymbolicRegressor", Quick)
-    assert demo.main() == 0
-    out = capsys.readouterr().out
-    assert PAPER_FORMULAS[demo.TASK] in out
-    assert "exp(x0)" in out.partition("formula\n")[2]
-    assert "cos(x1)" in out.partition("formula\n")[2]
-    assert "predictions at new rows" in out
+def test_boyle():
+    X, y = boyle()
+    assert list(X.columns) == ["volume"]
+    assert y.name == "pressure"
+    assert X.shape == (25, 1)
+    assert y.shape == (25,)
+    # What the pressure should be, by the hypothesis that it is reciprocal to the volume: the last
+    # column of Boyle's table, whose largest deviation is 1 1/16 inches, in the last row.
+    expected = 48 * (29 + 2 / 16) / X["volume"]
+    assert np.abs(y - expected).max() == y.iloc[-1] - 116.5 == 1.0625
+    assert np.abs(y - expected).median() < 0.5

@@ -1,10 +1,11 @@
-"""The simulated tasks of the paper, ready to fit."""
+"""Data to try things on: the simulated tasks of the paper, and Boyle's measurements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 
 #: The six tasks of the paper: their formulas as text.
 PAPER_FORMULAS: dict[str, str] = {
@@ -62,4 +63,39 @@ def paper_task(
     y = _FUNCTIONS[name](X[:, 0], X[:, 1])
     if noise > 0:
         y = y + rng.normal(0.0, noise * np.sqrt(np.mean(y**2)), n_rows)
+    return X, y
+
+
+# Columns A and D of the table of the condensation of the air; whole inches and sixteenths.
+_BOYLE = {
+    48: (29, 2), 46: (30, 9), 44: (31, 15), 42: (33, 8), 40: (35, 5), 38: (37, 0), 36: (39, 5),
+    34: (41, 10), 32: (44, 3), 30: (47, 1), 28: (50, 5), 26: (54, 5), 24: (58, 13), 23: (61, 5),
+    22: (64, 1), 21: (67, 1), 20: (70, 11), 19: (74, 2), 18: (77, 14), 17: (82, 12), 16: (87, 14),
+    15: (93, 1), 14: (100, 7), 13: (107, 13), 12: (117, 9),
+}  # fmt: skip
+
+
+def boyle() -> tuple[pd.DataFrame, pd.Series]:
+    """Return Robert Boyle's measurements of the pressure of air at 25 volumes.
+
+    From "A Defence of the Doctrine Touching the Spring and Weight of the Air", London, 1662, in the
+    public domain. The air was shut into the short leg of a bent glass tube and compressed by
+    mercury poured into the long one.
+
+    Returns
+    -------
+    X : DataFrame
+        One column, `volume`: the length of the enclosed air, in marks of a quarter of an inch.
+    y : Series
+        `pressure`, in inches of mercury.
+
+    Examples
+    --------
+    >>> from symbayes.datasets import boyle
+    >>> X, y = boyle()
+    >>> (X["volume"] * y).round().head(3).tolist()
+    [1398.0, 1406.0, 1405.0]
+    """
+    X = pd.DataFrame({"volume": list(_BOYLE)}, dtype=float)
+    y = pd.Series([inches + parts / 16 for inches, parts in _BOYLE.values()], name="pressure")
     return X, y

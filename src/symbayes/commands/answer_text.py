@@ -1,0 +1,70 @@
+"""A model as text: the table of formulas, the best of them, the verdict."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from typing import Any
+
+import pandas as pd
+
+from ..display import printable
+
+#: Formulas in a table, if nothing else is said.
+MOST_FORMULAS = 10
+# Narrower than this, nothing is readable; wider lines are hard to follow.
+_NARROWEST, _WIDEST = 60, 160
+_RULES = {
+    "probability": "the most probable",
+    "one_standard_error": "the simplest within one standard error",
+    "accuracy": "the smallest error",
+}
+
+
+def formulas_text(formulas: pd.DataFrame, n: int) -> str:
+    """Return the first formulas as a table, as wide as the terminal or 80 characters."""
+    lines = ["probability  nodes      R2  formula"]
+    for row in formulas.head(n).itertuples():
+        probability = "<0.001" if row.probability < 0.0005 else f"{row.probability:.3f}"
+        start = f"{probability:>11}  {row.n_nodes:5d}  {row.r2:6.4f}  "
+        lines.append(wrapped(row.formula, start))
+    if len(formulas) > n:
+        lines.append(f"... and {len(formulas) - n} more")
+    return "\n".join(lines)
+
+
+def answer_text(model: Any, n: int = MOST_FORMULAS) -> str:
+    """Return what a fit has found: formulas, the best one, its error, and the verdict."""
+    best = best_row(model)
+    parts = [
+        formulas_text(model.formulas_, n),
+        "",
+        f"best formula ({_RULES[model.model_selection]}):",
+        wrapped(best["formula"], "  "),
+    ]
+    if best["rounded"] != best["formula"]:
+        parts += ["with simple constants:", wrapped(best["rounded"], "  ")]
+    parts += [
+        f"error: {best['rmse']:.3g} (root mean square on the training rows), R2 {best['r2']:.4f}",
+        wrapped(model.diagnostics_["verdict"], "verdict: "),
+    ]
+    return "\n".join(parts)
+
+
+def best_row(model: Any) -> dict[str, Any]:
+    """Return the row of the best formula."""
+    place = model.formula_objects_.index(model.best_formula_)
+    return model.formulas_.iloc[place].to_dict()
+
+
+def wrapped(text: str, start: str) -> str:
+    """Return text after its label, with further lines below its beginning."""
+    columns = shutil.get_terminal_size().columns
+    return textwrap.fill(
+        printable(text),
+        width=min(max(columns, _NARROWEST), _WIDEST),
+        initial_indent=start,
+        subsequent_indent=" " * len(start),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,67 @@
+"""A model as JSON: strict, without NaN, in characters that every encoding has."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..validation import feature_names
+from .answer_text import best_row
+
+_DIAGNOSTICS = (
+    "verdict", "converged", "r_hat", "effective_draws", "leading_by_chain", "search_agreed",
+    "interrupted", "timed_out", "settled", "restarts", "proposals", "evaluations", "acceptance",
+)  # fmt: skip
+
+
+def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, Any]:
+    """Return what there is to tell about a fitted model.
+
+    Parameters
+    ----------
+    model : BayesianSymbolicRegressor
+    n : int or None
+        Formulas at most; None for all.
+    pareto : bool
+        Whether formulas are only those to which no other is both shorter and closer.
+    """
+    diagnostics = model.diagnostics_
+    formulas = model.pareto_ if pareto else model.formulas_
+    return {
+        "version": __version__,
+        "columns": feature_names(model),
+        "formulas": formulas.head(len(formulas) if n is None else n).to_dict("records"),
+        "best": best_row(model) | {"rule": model.model_selection},
+        "inclusion_probability": model.inclusion_probability().to_dict(),
+        "diagnostics": {name: diagnostics[name] for name in _DIAGNOSTICS if name in diagnostics},
+        "seconds": diagnostics["seconds"],
+    }
+
+
+def to_json(content: dict[str, Any]) -> str:
+    r"""Return an object as JSON; numbers that are not finite become null.
+
+    Examples
+    --------
+    >>> from symbayes.commands.facts import to_json
+    >>> print(to_json({"r_hat": float("nan"), "name": "λ"}))
+    {
+      "r_hat": null,
+      "name": "\u03bb"
+    }
+    """
+    return json.dumps(_plain(content), allow_nan=False, indent=2)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

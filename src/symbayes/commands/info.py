@@ -1,0 +1,53 @@
+"""`symbayes info`: what is installed, and what a model was made with."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from joblib import cpu_count
+
+from .. import __version__
+from ..kernels import units
+from ..validation import feature_names
+from .answer_text import wrapped
+from .models import read_model
+
+_PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "pandas")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print facts, one a line."""
+    about = installation() if options.model is None else about_model(read_model(options.model))
+    width = max(map(len, about)) + 2
+    for name, value in about.items():
+        print(wrapped(value, f"{name + ':':<{width}}"))
+    return 0
+
+
+def installation() -> dict[str, str]:
+    """Return versions, cores and the state of the compiled code."""
+    folder = units.cache_folder()
+    ready = "ready" if units.is_cached("tempered") else "not there yet; the first fit compiles it"
+    return {
+        "symbayes": __version__,
+        "Python": platform.python_version(),
+        **{name: version(name) for name in _PACKAGES},
+        "system": platform.platform(),
+        "cores": str(cpu_count()),
+        "compiled code": ready,
+        "kept in": folder or "nowhere (compilation is switched off)",
+    }
+
+
+def about_model(model: Any) -> dict[str, str]:
+    """Return settings, columns and verdict of a model."""
+    return {
+        "columns": ", ".join(map(repr, feature_names(model))),
+        "best formula": str(model.best_formula_),
+        "verdict": model.diagnostics_["verdict"],
+        "seconds": f"{model.diagnostics_['seconds']:.1f}",
+        **{name: repr(value) for name, value in model.get_params(deep=False).items()},
+    }

@@ -1,0 +1,3 @@
+"""The version of the library, where modules to the left of the public names can read it."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,40 @@
+"""A model as text: tables that fit on a screen, whatever formulas and names are like."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from symbayes.commands.answer_text import formulas_text, wrapped
+
+
+def table(*formulas):
+    return pd.DataFrame(
+        [
+            {"probability": 0.9 * 0.0004**i, "n_nodes": 11 + i, "r2": 0.99712, "formula": formula}
+            for i, formula in enumerate(formulas)
+        ]
+    )
+
+
+def test_a_table():
+    assert formulas_text(table("a + 1", "b", "c"), 2) == (
+        "probability  nodes      R2  formula\n"
+        "      0.900     11  0.9971  a + 1\n"
+        "     <0.001     12  0.9971  b\n"
+        "... and 1 more"
+    )
+
+
+@pytest.mark.parametrize(("columns", "widest"), [(80, 80), (200, 160), (10, 60)])
+def test_a_long_formula_goes_on_below_itself(monkeypatch, columns, widest):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    formula = " + ".join(f"{i}.2345*exp(x{i})" for i in range(20))
+    lines = formulas_text(table(formula), 1).splitlines()[1:]
+    assert widest - 20 < max(map(len, lines)) <= widest
+    assert all(line[:28].isspace() for line in lines[1:])
+    assert " ".join(" ".join(lines).split()[3:]) == formula
+
+
+def test_a_name_moves_no_cursor():
+    assert wrapped("`a\x1b[2J\n` + 1", "best: ") == "best: `a\\x1b[2J\\n` + 1"

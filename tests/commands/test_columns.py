@@ -1,0 +1,121 @@
+"""Which columns are what, what is left out, and every complaint about them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from symbayes.commands.columns import BadColumns, new_rows, training
+from symbayes.commands.messages import UsageError
+
+TABLE = pd.DataFrame(
+    {
+        "Alpha": [1.0, 2, 3, 4],
+        "beta": [1.0, np.nan, 3, 4],
+        "city": ["Rome", "Oslo", "Bern", "Kyiv"],
+        "empty": [np.nan] * 4,
+        "w": [1.0, 1, 1, 2],
+        "y": [1.0, 2, np.nan, 5],
+    }
+)
+
+
+def take(target="y", features=("Alpha",), weights=None, drop_missing=True, table=TABLE):
+    return training(table, "t.csv", target, features, weights, drop_missing)
+
+
+def test_all_columns_of_numbers_are_features():
+    data = take(features=None)
+    assert list(data.X) == ["Alpha", "beta", "w"]
+    assert data.y.name == "y"
+    assert data.weights is None
+    assert data.rows_left_out == 2
+    np.testing.assert_array_equal(data.X["Alpha"], [1, 4])
+    np.testing.assert_array_equal(data.y, [1, 5])
+    assert data.notes == [
+        "left out what is not made of numbers: 'city' ('Rome' in row 1)",
+        "left out what is empty: 'empty'",
+        "left out 2 rows with missing values",
+    ]
+
+
+def test_named_columns_in_their_order():
+    data = take(features=["w", "Alpha"], drop_missing=True)
+    assert list(data.X) == ["w", "Alpha"]
+    assert data.notes == ["left out 1 row with missing values"]
+
+
+def test_weights_are_no_feature():
+    data = take(features=None, weights="w")
+    assert list(data.X) == ["Alpha", "beta"]
+    np.testing.assert_array_equal(data.weights, [1, 2])
+
+
+def test_gaps_in_columns_that_are_not_used_do_not_matter():
+    assert take(target="w", drop_missing=False).rows_left_out == 0
+
+
+def test_many_columns_are_not_all_told():
+    wide = pd.DataFrame({f"t{i}": ["x"] for i in range(12)} | {"a": [1.0], "y": [2.0]})
+    (note,) = take(features=None, table=wide).notes
+    assert note.endswith("'t9' ('x' in row 1) and 2 more")
+    with pytest.raises(BadColumns, match=r"it has 't0', .*, 't9' and 4 more$"):
+        take(target="z", table=wide)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"target": None}, UsageError, r"--target is missing: .*; t.csv has 'Alpha', 'beta', "),
+        ({"target": "Y"}, BadColumns, r"no column 'Y' \(did you mean 'y'\?\), which --target asks"),
+        ({"target": "zzz"}, BadColumns, r"no column 'zzz', which --target asks for; it has 'Al"),
+        ({"target": "city"}, BadColumns, r"'city' of t.csv is not made of numbers \('Rome' in"),
+        ({"weights": "v"}, BadColumns, "no column 'v'.*--weights asks for"),
+        ({"weights": "city"}, BadColumns, "'city' of t.csv is not made of numbers"),
+        ({"weights": "y"}, UsageError, "--weights and --target both are 'y'"),
+        ({"features": ["alpha"]}, BadColumns, r"no column 'alpha' \(did you mean 'Alpha'\?\)"),
+        ({"features": ["p", "q"]}, BadColumns, "no column 'p', 'q', which --features asks for"),
+        ({"features": ["city"]}, BadColumns, "not made of numbers.*leave it out"),
+        ({"features": ["y"]}, UsageError, "--features has 'y', which is the target"),
+        ({"features": ["w", "w"]}, UsageError, "--features has 'w' more than once"),
+        (
+            {"features": ["beta"], "drop_missing": False},
+            BadColumns,
+            r"missing values in 2 rows of 4 \(the first is row 2\), columns 'beta' \(1\), 'y' "
+            r"\(1\); .* --drop-missing",
+        ),
+        (
+            {"table": TABLE.assign(w=[1, np.inf, 2, -np.inf]), "features": ["w"]},
+            BadColumns,
+            r"infinite values in 2 rows of 4 \(the first is row 2\), columns 'w' \(2\); correct",
+        ),
+        ({"features": ["empty"]}, BadColumns, "t.csv has no rows without missing values"),
+        ({"table": TABLE[:0]}, BadColumns, "t.csv has no rows below its header"),
+        (
+            {"features": None, "table": TABLE[["city", "y"]]},
+            BadColumns,
+            "no column of numbers besides the target; left out what is not made of numbers: 'city'",
+        ),
+    ],
+)
+def test_complaints(options, kind, message):
+    with pytest.raises(kind, match=message):
+        take(**options)
+
+
+def test_new_rows_have_what_the_model_needs_in_its_order():
+    assert list(new_rows(TABLE, "t.csv", ["w", "Alpha"])) == ["w", "Alpha"]
+
+
+@pytest.mark.parametrize(
+    ("needed", "message"),
+    [
+        (["w", "Beta"], r"no column 'Beta' \(did you mean 'beta'\?\), which the model asks for"),
+        (["w", "city"], "'city' of t.csv is not made of numbers"),
+        (["beta"], r"missing values in 1 row of 4 \(the first is row 2\).*remove those rows"),
+    ],
+)
+def test_complaints_about_new_rows(needed, message):
+    with pytest.raises(BadColumns, match=message):
+        new_rows(TABLE, "t.csv", needed)

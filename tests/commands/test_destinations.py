@@ -1,0 +1,67 @@
+"""Where results are written: what is said before the work starts."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from symbayes.commands.destinations import check_destination, rescue_path
+from symbayes.commands.messages import UsageError
+
+
+def test_a_check_leaves_nothing_behind_and_changes_nothing(folder):
+    Path("old.html").write_text("old")
+    check_destination("--out", "new.symbayes", [])
+    check_destination("--report", "old.html", ["new.symbayes"])
+    assert Path("old.html").read_text() == "old"
+    assert sorted(os.listdir()) == ["data.csv", "old.html"]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "message"),
+    [
+        ("-", UsageError, "--out needs the name of a file, not '-'"),
+        ("data.csv", UsageError, "--out data.csv would replace another file of this call"),
+        ("./data.csv", UsageError, "would replace another file"),
+        ("link.csv", UsageError, "would replace another file"),
+        ("nowhere/model", OSError, "no file can be made in this folder .* create it first"),
+        (".", OSError, "this is a folder; add the name of a file"),
+        ("data.csv/model", OSError, "no file can be made"),
+        (os.devnull, OSError, "this is a device"),
+        ("locked", OSError, "this file is write-protected"),
+    ],
+)
+def test_complaints(folder, path, kind, message):
+    os.symlink("data.csv", "link.csv")
+    Path("locked").touch(mode=0o444)
+    if path == "locked" and os.access(path, os.W_OK):
+        pytest.skip("nothing is locked to the superuser")
+    with pytest.raises(kind, match=message):
+        check_destination("--out", path, ["data.csv"])
+
+
+def test_what_is_rescued_replaces_nothing(folder):
+    for name in ("symbayes-interrupted.symbayes", "symbayes-interrupted-2.symbayes"):
+        assert rescue_path() == name
+        Path(name).touch()
+    assert rescue_path() == "symbayes-interrupted-3.symbayes"
+
+
+def test_what_cannot_be_saved_here_is_saved_elsewhere(folder, monkeypatch):
+    real = check_destination
+
+    def only_absolute(option, path, others):
+        if not os.path.isabs(path):
+            raise PermissionError(13, "Permission denied", path)
+        real(option, path, others)
+
+    monkeypatch.setattr("symbayes.commands.destinations.check_destination", only_absolute)
+    (folder / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "temporary"))
+    assert rescue_path() == str(folder / "temporary" / "symbayes-interrupted.symbayes")
+    monkeypatch.setattr(tempfile, "tempdir", "nowhere")
+    with pytest.raises(PermissionError):
+        rescue_path()

@@ -1,0 +1,161 @@
+"""Tables from files: delimiters, headers, what is a number, and every complaint."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from symbayes.commands.reading import BadTable, first_other, read_table
+
+from .calling import ODD_NAMES, complaint, odd_table
+
+ROWS = pd.DataFrame({"a": [1.0, 2.5], "b": [3.0, -4.0]})
+
+
+def write(folder, text, name="t.csv"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", "a,b\n1,3\n2.5,-4\n"),
+        ("t.csv", "a;b\n1;3\n2.5;-4\n"),
+        ("t.csv", "a;b\n1,0;3\n2,5;-4\n"),
+        ("t.txt", "a\tb\n1\t3\n2.5\t-4"),
+        ("t.tsv", "a\tb\n1\t3\n2.5\t-4\n"),
+        ("t.TAB", "a\tb\n1\t3\n2.5\t-4\n"),
+        ("t.csv", "\ufeffa,b\r\n1,3\r\n2.5,-4\r\n"),
+        ("t.csv", 'a, "b"\n"1", 3\n\n2.5, -4\n\n'),
+    ],
+)
+def test_the_delimiter_is_found(folder, name, text):
+    pd.testing.assert_frame_equal(read_table(write(folder, text, name)), ROWS)
+
+
+def test_a_tab_separates_tsv_whatever_its_header_has(folder):
+    table = read_table(write(folder, "a,b,c\td\n1\t2\n", "t.tsv"))
+    assert list(table) == ["a,b,c", "d"]
+
+
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n1,3\n2.5,-4\n")))
+    pd.testing.assert_frame_equal(read_table("-"), ROWS)
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(BadTable, match="no standard input"):
+        read_table("-")
+
+
+def test_names_are_what_they_are(folder):
+    odd_table().to_csv(folder / "t.csv", index=False)
+    table = read_table("t.csv")
+    assert list(table) == [*ODD_NAMES, "y"]
+    np.testing.assert_allclose(table, odd_table(), rtol=1e-15)
+
+
+def test_a_name_may_have_line_breaks_and_delimiters(folder):
+    assert list(read_table(write(folder, '"a\nb","c,""d"""\n1,2\n'))) == ["a\nb", 'c,"d"']
+
+
+def test_what_is_a_number(folder):
+    table = read_table(
+        write(
+            folder,
+            "whole,huge,truth,gaps,some,text,empty\n"
+            "1,123456789012345678901234567890,True,,1e3,x,\n"
+            "2,1,False,2,-inf,1,\n"
+            "3,2,,NA,?,2\n",
+        )
+    )
+    numbers = table[["whole", "huge", "truth", "gaps", "empty"]]
+    assert set(map(str, numbers.dtypes)) == {"float64"}
+    np.testing.assert_array_equal(numbers["huge"], [123456789012345678901234567890.0, 1, 2])
+    np.testing.assert_array_equal(numbers["truth"], [1, 0, np.nan])
+    np.testing.assert_array_equal(numbers["gaps"], [np.nan, 2, np.nan])
+    assert numbers["empty"].isna().all()
+    assert first_other(table["some"]) == "'?' in row 3"
+    assert first_other(table["text"]) == "'x' in row 1"
+
+
+def test_commas_are_decimal_only_between_semicolons(folder):
+    table = read_table(write(folder, "a;b;c\n1,5;x,y;1.5\n2;;2\n"))
+    np.testing.assert_array_equal(table["a"], [1.5, 2])
+    np.testing.assert_array_equal(table["c"], [1.5, 2])
+    assert first_other(table["b"]) == "'x,y' in row 1"
+    assert first_other(read_table(write(folder, 'a,b\n"1,5",2\n'))["a"]) == "'1,5' in row 1"
+
+
+def test_empty_lines_count_in_a_single_column(folder):
+    np.testing.assert_array_equal(read_table(write(folder, "a\n1\n\n3\n"))["a"], [1, np.nan, 3])
+
+
+def test_a_header_alone_is_a_table_without_rows(folder):
+    table = read_table(write(folder, "a,b\n"))
+    assert table.shape == (0, 2)
+    assert set(map(str, table.dtypes)) == {"float64"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "t.csv has no header"),
+        ("\n1,2\n", "t.csv has no header"),
+        ("1,2.5,-3e4\n1,2,3\n", "t.csv has only numbers, so that there seems to be no header"),
+        ("a,b,a\n1,2,3\n", "more than one column named 'a'; rename"),
+        ("a,,\n1,2,3\n", "more than one column named ''"),
+        (b"a,\xe9\n1,2\n", "t.csv is not text in UTF-8"),
+        (b"a,b\n1,2\n3,\xe9\n", "t.csv is not text in UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16"), "t.csv is not text in UTF-8"),
+        ("a,b\n1,2,3\n4,5\n", "row 1 has more fields than the header, which has 2"),
+        ("a,b\n1,2\n4,5,6\n", "row 2 has 3 fields and the header 2"),
+        ('a,b\n1,"2\n', "cannot be read as a table: .*EOF inside string"),
+        ("a" * 200_000, "the first line cannot be read as a header: field larger"),
+    ],
+)
+def test_what_cannot_be_read(folder, text, message):
+    with pytest.raises(BadTable, match=message):
+        read_table(write(folder, text))
+
+
+def test_what_cannot_be_opened_is_a_line(folder, capsys):
+    words = ["--target", "y"]
+    assert "nowhere.csv: No such file" in complaint(capsys, ["fit", "nowhere.csv", *words])
+    assert "nowhere.parquet: No such file" in complaint(capsys, ["fit", "nowhere.parquet", *words])
+    assert "Is a directory" in complaint(capsys, ["fit", folder, *words])
+
+
+def test_parquet_without_its_package(folder, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BadTable, match="Parquet needs the package pyarrow; install it"):
+        read_table(write(folder, "", "t.parquet"))
+
+
+def test_parquet(folder):
+    pytest.importorskip("pyarrow")
+    odd = odd_table(3).assign(
+        whole=pd.array([1, None, 3], dtype="Int64"),
+        truth=[True, False, True],
+        price=[Decimal("1.5"), None, Decimal("2")],
+        day=pd.to_datetime(["2020-01-01"] * 3),
+        city=["Rome", None, "Oslo"],
+        lists=[[1], [2], [3]],
+    )
+    odd.set_index("whole").to_parquet("t.parquet")
+    table = read_table("t.parquet")
+    pd.testing.assert_frame_equal(table[[*ODD_NAMES, "y"]], odd_table(3))
+    np.testing.assert_array_equal(table["whole"], [1, np.nan, 3])
+    np.testing.assert_array_equal(table["truth"], [1, 0, 1])
+    np.testing.assert_array_equal(table["price"], [1.5, np.nan, 2])
+    assert first_other(table["day"]).startswith("'2020-01-01")
+    assert first_other(table["city"]) == "'Rome' in row 1"
+    assert table["lists"].dtype != float
+    with pytest.raises(BadTable, match="cannot be read as Parquet"):
+        read_table(write(folder, "no", "bad.parquet"))
