@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test test-slow test-fast lint coverage bench bench-quality bench-report reproduce clean
+.PHONY: help setup demo docs test test-slow test-fast lint coverage bench bench-quality bench-report reproduce clean
 
 help:
-	@echo "make demo       fit a built-in example and print the formulas found"
+	@echo "make demo       fit a built-in example: formulas and a report page"
 	@echo "make test       set up, lint, and run the test suite"
 	@echo "make test-slow  run the long statistical tests as well"
+	@echo "make docs       build the documentation into docs/_build/html"
 	@echo "make bench      measure speed against other tools (installs them, about half an hour)"
 	@echo "make bench-quality SWEEP=classic  find formulas, beside other tools (hours; goes on where it was)"
 	@echo "make bench-report  write docs/benchmark.md from the results of bench-quality"
@@ -29,7 +30,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 setup: $(VENV)/.installed
 
 demo: $(VENV)/.installed
-	$(BIN)/python -m symbayes.demo
+	$(BIN)/symbayes demo
 
 test: lint test-fast
 
@@ -48,6 +49,14 @@ lint: $(VENV)/.installed-test
 coverage: $(VENV)/.installed-test
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow" -o addopts="" tests/kernels
 	$(BIN)/coverage report --include='src/symbayes/kernels/*' --fail-under=95
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[docs]"
+	@touch $@
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/sphinx-build -W --keep-going -n -q docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.run
@@ -68,4 +77,4 @@ reproduce: $(VENV)/.installed-reproduce
 	$(BIN)/symbayes reproduce all
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .coverage
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .coverage symbayes-demo

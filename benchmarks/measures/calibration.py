@@ -37,7 +37,7 @@ def measure(quick: bool) -> Section:
         model = BayesianSymbolicRegressor(
             [*_UNARY, *_BINARY], noise_prior=NoisePrior(1.0, 0.01), tune=tune, random_state=seed
         ).fit(X, y)
-        means, noises = model._posterior.sample(X_new, _DRAWS, rng)
+        means, noises = model._posterior.mixture.sample(X_new, _DRAWS, rng)
         observed = means + noises[:, None] * rng.normal(size=means.shape)
         for name, draws, value in (
             ("mean", means, truth_new),
