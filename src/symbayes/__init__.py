@@ -1,17 +1,43 @@
 """Bayesian symbolic regression: formulas that explain a table, and how probable each is."""
 
-from . import plots
-from .archive import ModelFileError
-from .formula import Formula
-from .loading import load
-from .operators import OPERATOR_SETS, OPERATORS
-from .prior import NoisePrior, TermsPrior, TreePrior
-from .progress import Progress
-from .regressor import BayesianSymbolicRegressor, SamplingWarning
-from .samplers.paper import PaperSampler
-from .samplers.tempered import TemperedSampler
-from .validation import DataWarning
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .version import __version__
+
+if TYPE_CHECKING:
+    from . import plots
+    from .archive import ModelFileError
+    from .formula import Formula
+    from .loading import load
+    from .operators import OPERATOR_SETS, OPERATORS
+    from .prior import NoisePrior, TermsPrior, TreePrior
+    from .progress import Progress
+    from .regressor import BayesianSymbolicRegressor, SamplingWarning
+    from .samplers.paper import PaperSampler
+    from .samplers.tempered import TemperedSampler
+    from .validation import DataWarning
+
+# Names are looked up when they are first used: Numba and SymPy take seconds to import, which nobody
+# should wait for who asks the command line for help.
+_HOMES = {
+    "OPERATORS": "operators",
+    "OPERATOR_SETS": "operators",
+    "BayesianSymbolicRegressor": "regressor",
+    "DataWarning": "validation",
+    "Formula": "formula",
+    "ModelFileError": "archive",
+    "NoisePrior": "prior",
+    "PaperSampler": "samplers.paper",
+    "Progress": "progress",
+    "SamplingWarning": "regressor",
+    "TemperedSampler": "samplers.tempered",
+    "TermsPrior": "prior",
+    "TreePrior": "prior",
+    "load": "loading",
+}
 
 __all__ = [
     "OPERATORS",
@@ -31,3 +57,17 @@ __all__ = [
     "load",
     "plots",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "plots":
+        return import_module(".plots", __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,9 +7,9 @@ import warnings
 
 import pytest
 
-from symbayes import DataWarning, SamplingWarning, cli
+from symbayes import DataWarning, SamplingWarning
 from symbayes.cli import main
-from symbayes.commands import info
+from symbayes.commands import info, statuses
 from symbayes.commands.messages import explain, say, warnings_as_lines
 
 from .calling import complaint
@@ -62,7 +62,7 @@ def test_ctrl_c(monkeypatch, capsys, stop, message):
 
 def test_a_reader_that_has_gone_is_nobody_to_complain_to(monkeypatch, capsys):
     monkeypatch.setattr(info, "installation", raising(BrokenPipeError(32, "Broken pipe")))
-    assert main(["info"]) == cli.BROKEN_PIPE
+    assert main(["info"]) == statuses.BROKEN_PIPE
     assert capsys.readouterr() == ("", "")
 
 
@@ -87,3 +87,13 @@ def test_warnings_are_lines(capsys):
 
 def test_an_error_without_a_file():
     assert explain(OSError(5, "Input/output error")) == "Input/output error"
+
+
+def test_ctrl_c_while_modules_are_still_imported(monkeypatch, capsys):
+    class Stopped:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "symbayes.commands.running", Stopped())
+    assert main(["info"]) == 130
+    assert capsys.readouterr().err == "symbayes: stopped\n"

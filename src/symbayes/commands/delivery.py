@@ -8,8 +8,7 @@ from typing import Any
 from ..samplers.running import Watch
 from .destinations import rescue_path
 from .messages import say
-
-INTERRUPTED = 130
+from .statuses import INTERRUPTED
 
 
 def deliver(

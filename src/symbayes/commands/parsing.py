@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from ..operators import OPERATOR_SETS, OPERATORS, operator_hint, operator_weights
 from .messages import one_line
+from .statuses import USAGE
 
-USAGE = 2
 _LARGEST_SEED = 2**32 - 1
 
 
