@@ -148,7 +148,7 @@ def _repeat():
     @njit(error_model="numpy")
     def repeat(evaluate, calls, nodes, table, n_rows, target, stack, where):
         for _ in range(calls):
-            evaluate(nodes, 0, table, n_rows, target, 0, stack, where)
+            evaluate(nodes, 0, table, n_rows, 0, n_rows, target, 0, stack, where)
 
     signature = signatures()["evaluate"]
     nodes, _, reals, _, _, _, _, ints = signature.args

@@ -22,5 +22,5 @@ def evaluate_trees(trees: Sequence[np.ndarray], columns: np.ndarray) -> np.ndarr
     where = np.empty(2 * size + 4, np.int64)
     target = values.reshape(-1)
     for k, tree in enumerate(trees):
-        evaluate(np.array(tree), 0, flat, n_rows, target, k * n_rows, stack, where)
+        evaluate(np.array(tree), 0, flat, n_rows, 0, n_rows, target, k * n_rows, stack, where)
     return values

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .kernels import opcodes
-from .kernels.chain import NUMBERS, Chain, Few, Scratch
+from .kernels.chain import ALL_NUMBERS, AllRows, Chain, Few, Scratch
 from .kernels.choose import N_MOVES
 from .kernels.evaluate import BLOCK, PADDING, stack_slots
 from .kernels.likelihood import Data
@@ -36,7 +36,7 @@ class Problem:
     """Everything about a fit but its budget and its seed."""
 
     data: Data
-    """The table as the kernels see it."""
+    """The table, all rows, as the kernels see it."""
     y_mean: float
     """Weighted mean of y."""
     y_scale: float
@@ -52,6 +52,9 @@ class Problem:
     """Terms that are always there."""
     y_spread: float = 1.0
     """Weighted standard deviation of y before the known terms are taken out."""
+    part: Data | None = None
+    """The rows that proposals are judged on first, and only those that pass on all; None: on all
+    rows at once."""
 
     @property
     def max_nodes(self) -> int:
@@ -62,6 +65,11 @@ class Problem:
     def most_terms(self) -> int:
         """Most terms a model may have."""
         return self.terms if isinstance(self.terms, int) else int(self.terms.most)
+
+    @property
+    def seen(self) -> Data:
+        """The table that a chain sees."""
+        return self.data if self.part is None else self.part
 
     def new_prior(self, move_shape: tuple[float, float]) -> Prior:
         """Return the prior in a chain's own copy."""
@@ -106,12 +114,12 @@ class Problem:
         return Chain(
             rng=seed_state(seed),
             nodes=np.zeros(slots * self.max_nodes, NODE),
-            columns=np.zeros(slots * len(self.data.y)),
+            columns=np.zeros(slots * len(self.seen.y)),
             gram=np.zeros(slots * slots),
             dots=np.zeros(slots),
             slots=np.arange(slots),
             n_terms=np.array([-1 - start]),
-            numbers=np.zeros(NUMBERS),
+            numbers=np.zeros(ALL_NUMBERS),
             counts=np.zeros((3, N_MOVES), np.int64),
         )
 
@@ -145,9 +153,13 @@ class Problem:
             known,
         )
 
+    def in_two_stages(self, rows: np.ndarray) -> Problem:
+        """Return the problem with proposals judged on these rows first."""
+        return replace(self, part=self.on_rows(rows).data._replace(is_part=True))
+
     def _few(self) -> Few:
         """Return a few rows, spread over the table, for the optimisation of constants."""
-        data = self.data
+        data = self.seen
         with_weight = np.flatnonzero(data.root_weight > 0)
         m = min(MOST_ROWS, len(with_weight))
         rows = with_weight[np.linspace(0, len(with_weight) - 1, m).astype(np.int64)]
@@ -180,10 +192,39 @@ class Problem:
             correction=np.zeros(slots),
             products=np.zeros(slots),
             other_products=np.zeros(slots),
-            residual=np.zeros(len(self.data.y)),
+            residual=np.zeros(len(self.seen.y)),
             counts=np.zeros(opcodes.N_OPCODES + len(self.feature_weights)),
             swaps=np.zeros(SWAPS, np.int64),
             few=self._few(),
+            all_rows=self._all_rows(),
+        )
+
+    def _all_rows(self) -> AllRows:
+        """Return the whole table for the second stage, empty if there is none."""
+        data, slots = self.data, self.most_terms + 2
+        if self.part is None:
+            none = np.empty(0)
+            data = data._replace(x=none, y=none, root_weight=none, n=0.0, known=none)
+            slots = 0
+        n_known = len(data.known) // max(1, len(data.y))
+        return AllRows(
+            x=data.x,
+            y=data.y,
+            root_weight=data.root_weight,
+            n=data.n,
+            noise_prior=data.noise_prior,
+            most_constants=data.most_constants,
+            known=data.known,
+            block=np.zeros((slots + 1) * BLOCK if slots else 0),
+            order=np.arange(slots),
+            shift=np.zeros(slots),
+            unit=np.zeros(slots),
+            totals=np.zeros(slots),
+            dots=np.zeros(slots),
+            gram=np.zeros(slots * slots),
+            beside=np.zeros(slots * n_known),
+            length=np.zeros(slots),
+            other=np.zeros(n_known),
         )
 
 
@@ -228,6 +269,7 @@ def make_problem(
         most_constants=max(_CONSTANTS_A_ROW * n - len(known), fewest),
         limits=_limits(tree_prior),
         known=basis.reshape(-1),
+        is_part=False,
     )
     return Problem(
         data=data,

@@ -50,6 +50,8 @@ class Case:
     """Outer operator, inner operator, how many of them inside one another."""
     known: tuple[tuple[str | int, ...], ...] = ()
     """Known terms, as parts in preorder."""
+    part: int = 0
+    """Rows that proposals are judged on first, if any."""
 
     @property
     def name(self) -> str:
@@ -71,6 +73,8 @@ class Case:
             parts.append("nested")
         if self.known:
             parts.append(f"{len(self.known)}-known")
+        if self.part:
+            parts.append(f"{self.part}-rows-first")
         return "-".join(parts)
 
     @property
@@ -104,7 +108,16 @@ def space_of(case: Case) -> Space:
         most_constants=case.most_constants,
         known=tuple(problems.tree(*parts) for parts in case.known),
     )  # fmt: skip
-    return enumerate_space(problem, rows.X, rows.y, rows.weights, case.likelihood, case.temperature)
+    temperature, n = case.temperature, len(rows.y)
+    if case.part:
+        problem = problem.in_two_stages(np.arange(case.part))
+        assert problem.part is not None
+        ratio = problem.data.n / problem.part.n
+        if temperature * ratio < 1.0:  # then the likelihood of the part takes its place
+            temperature, n = temperature * ratio, case.part
+    return enumerate_space(
+        problem, rows.X[:n], rows.y[:n], rows.weights[:n], case.likelihood, temperature
+    )
 
 
 def run(
@@ -146,7 +159,7 @@ def run(
     out_weights = np.zeros((n, weights.shape[1]))
     if case.likelihood == "collapsed":
         loops.load("collapsed")(
-            chain, prior, problem.data, scratch, nodes, terms, scales, weights, picks, permitted,
+            chain, prior, problem.seen, scratch, nodes, terms, scales, weights, picks, permitted,
             "scales" in gibbs and case.has_constants, "weights" in gibbs and case.learn,
             case.temperature, steps, out_nodes, out_terms, out_scales, out_weights,
         )  # fmt: skip

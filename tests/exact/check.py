@@ -27,6 +27,10 @@ CASES = {
     "three": test_stationarity.THREE,
     "learned": test_stationarity.LEARNED,
     "ladders": test_exchange.LEARNED,
+    "part": test_stationarity.PART,
+    "known-part": test_stationarity.KNOWN_PART,
+    "limited-part": test_stationarity.LIMITED_PART,
+    "waves-part": test_stationarity.WAVES_PART,
 }
 
 
@@ -34,6 +38,8 @@ if __name__ == "__main__":
     case, move, steps = sys.argv[1:]
     if move == "between-ladders":
         results = test_exchange.p_values(CASES[case], n=int(steps))
+    elif move == "ladder":
+        results = test_tempering.p_values_of_ladders(CASES[case], (1.0, 0.3), n=6_000, rounds=60)
     elif move == "swap":
         results = test_tempering.p_values_of_swaps(CASES[case], n=30_000)
     else:

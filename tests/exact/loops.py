@@ -16,7 +16,7 @@ from symbayes.kernels import units
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS, Code, tree_start
 from symbayes.kernels.choose import choose_for_constants, choose_jump, choose_move
 from symbayes.kernels.compiling import source_hash
-from symbayes.kernels.ladder import swap_neighbours
+from symbayes.kernels.ladder import fit_on_all_rows, swap_neighbours
 from symbayes.kernels.likelihood import collapsed_log_likelihood, plug_in_log_likelihood
 from symbayes.kernels.paper_step import paper_step_tree
 from symbayes.kernels.rng import integer
@@ -92,18 +92,20 @@ def write_weights(prior, row, out_weights):
 
 @cached
 def collapsed_batch(
-    evaluate, fit, propose, jump, optimise, newton, chain, prior, data, scratch,
+    evaluate, fit, propose, jump, optimise, newton, fit_all, chain, prior, data, scratch,
     nodes, terms, scales, weights, picks, allowed, gibbs_scales, gibbs_weights, temperature, steps,
     out_nodes, out_terms, out_scales, out_weights,
 ):  # fmt: skip
     """For each pick, load that state, make steps of the default sampler, write the result."""
-    code = Code(evaluate, fit, propose, jump, optimise, newton)
+    code = Code(evaluate, fit, propose, jump, optimise, newton, fit_all)
     for row in range(picks.shape[0]):
         state = picks[row]
         rss = load_state(code, chain, data, scratch, nodes, state, terms[state], False)
         prior.scales[0], prior.scales[1] = scales[state, 0], scales[state, 1]
         load_weights(weights, state, prior)
         chain.numbers[LOG_LIKELIHOOD] = collapsed_log_likelihood(rss, terms[state], data)
+        if scratch.all_rows.n > 0.0:
+            fit_on_all_rows(code, chain, scratch)
         for _ in range(steps):
             n_terms = chain.n_terms[0]
             move = choose_jump(chain.rng, n_terms, prior)
@@ -127,11 +129,11 @@ def collapsed_batch(
 
 @cached
 def paper_batch(
-    evaluate, fit, propose, jump, optimise, newton, chain, prior, data, scratch,
+    evaluate, fit, propose, jump, optimise, newton, fit_all, chain, prior, data, scratch,
     nodes, terms, scales, noise, picks, allowed, steps, out_nodes, out_terms, out_scales, out_noise,
 ):  # fmt: skip
     """The same for the paper's sampler."""
-    code = Code(evaluate, fit, propose, jump, optimise, newton)
+    code = Code(evaluate, fit, propose, jump, optimise, newton, fit_all)
     for row in range(picks.shape[0]):
         state = picks[row]
         rss = load_state(code, chain, data, scratch, nodes, state, terms[state], True)
@@ -161,7 +163,7 @@ def swap_batch(ladder, numbers, log_likelihood, out_replica):
             ladder.replica[t] = t
             numbers[t, LOG_LIKELIHOOD] = log_likelihood[row, t]
         ladder.clock[0] = row % 2
-        swap_neighbours(ladder, numbers)
+        swap_neighbours(ladder, numbers, 0.0)
         for t in range(n):
             out_replica[row, t] = ladder.replica[t]
 

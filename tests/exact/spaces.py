@@ -110,7 +110,11 @@ def enumerate_space(
     problem: Problem, X, y, weights, likelihood: str, temperature: float = 1.0,
     constant_draws: int = 20_000, seed: int = 0,
 ) -> Space:  # fmt: skip
-    """List every state with its exact probability."""
+    """List every state with its exact probability.
+
+    Where the problem has a part that takes the place of all rows, the rows are those of the part.
+    """
+    in_part = len(y) < np.count_nonzero(problem.data.root_weight)
     believed = beliefs(problem)
     limits = (problem.tree_prior.max_depth, problem.tree_prior.nesting)
     trees = [tree for tree in all_trees(believed) if naive.is_allowed(tree, *limits)]
@@ -131,7 +135,7 @@ def enumerate_space(
             if problem.learn:
                 log_prior += _log_urns(state, problem)
             log_likelihood, sample = _marginal(
-                state, problem, X, y, weights, likelihood, temperature, constant_draws, rng
+                state, problem, X, y, weights, likelihood, temperature, constant_draws, rng, in_part
             )
             if log_likelihood == -math.inf:
                 continue
@@ -166,13 +170,14 @@ def _log_urns(state, problem):
     )
 
 
-def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, rng):
+def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, rng, in_part):
     """Log-likelihood with constants averaged over their prior, and a sample of them."""
     n_lt = sum(len(tree.transforms()) for tree in state)
-    if likelihood == "collapsed" and 1 + len(state) + 2 * n_lt > problem.data.most_constants:
+    strict = likelihood == "collapsed" and not in_part
+    if strict and 1 + len(state) + 2 * n_lt > problem.data.most_constants:
         return -math.inf, None
     has_lt = "lt" in problem.operator_weights
-    nu, lam = (float(v) for v in problem.data.noise_prior)
+    nu, lam = (float(v) for v in (problem.part if in_part else problem.data).noise_prior)
     n = float(np.sum(weights))
     tree_prior = problem.tree_prior
     shapes = (tree_prior.slope_shape, tree_prior.offset_shape)
@@ -188,10 +193,12 @@ def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, r
     constants[:, :, 0] = 1 + np.sqrt(scales[:, :1]) * rng.normal(size=(count, n_lt))
     constants[:, :, 1] = np.sqrt(scales[:, 1:]) * rng.normal(size=(count, n_lt))
     known = [naive.from_nodes(tree) for tree in problem.known]
-    rss, redundant = _residuals(state, constants, X, naive.scaled(y, weights), weights, n_lt, known)
+    rss, redundant = _residuals(
+        state, constants, X, naive.scaled(y, weights), weights, n_lt, known, in_part
+    )
     possible = np.isfinite(rss)
     if likelihood == "collapsed":
-        possible &= ~redundant
+        possible &= ~redundant if strict else True
         log_values = -0.5 * len(state) * math.log(1 + n) - 0.5 * (n - 1 + nu) * np.log(
             nu * lam + np.where(possible, rss, 1.0)
         )
@@ -206,10 +213,11 @@ def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, r
     return top + math.log(values.mean()), (constants, scales, cumulative, rss)
 
 
-def _residuals(state, constants, X, y, weights, n_lt, known):
+def _residuals(state, constants, X, y, weights, n_lt, known, in_part):
     """Residual sums of squares for many sets of constants at once.
 
-    In units of what the known terms leave of y; a column that is nothing beside them has none.
+    In units of what the known terms leave of y; a column that is nothing beside them has none. In
+    a part of the rows a column that is constant or nothing new is one of zeros.
     """
     count, n_rows = (len(constants) if n_lt else 1), len(y)
     root = np.sqrt(weights)
@@ -233,14 +241,17 @@ def _residuals(state, constants, X, y, weights, n_lt, known):
             centred = (values - mean[:, None]) * root
             length = np.sqrt(np.sum(centred**2, axis=1))
             raw = np.sqrt(np.sum((values * root) ** 2, axis=1))
-            valid &= np.isfinite(values).all(axis=1) & (length > 1e-10 * raw)
-            columns[:, k] = centred / length[:, None]
+            some = length > 1e-10 * raw
+            valid &= np.isfinite(values).all(axis=1) & (some | in_part)
+            columns[:, k] = np.where(some[:, None], centred / length[:, None], 0.0)
         columns[~valid] = 0.0
         if known:
             columns[:, k] -= (columns[:, k] @ span) @ span.T
             size = np.sum(columns[:, k] ** 2, axis=1)
-            valid &= size > 1e-10
-            columns[:, k] /= np.sqrt(np.where(valid, size, 1.0))[:, None]
+            some = size > 1e-10
+            valid &= some | in_part
+            columns[:, k] /= np.sqrt(np.where(some, size, 1.0))[:, None]
+            columns[~some, k] = 0.0
     columns[~valid] = 0.0
     residual = np.broadcast_to(target, (count, n_rows)).copy()
     redundant = np.zeros(count, bool)

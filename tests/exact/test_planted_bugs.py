@@ -156,14 +156,43 @@ BUGS = {
         "operators": ("counts[op] += 1.0", "counts[op] += 0.0"),
     }),
     **_bugs("swap", "ladder.py", "free", "swap", {
-        "sign": ("numbers[hot, LOG_LIKELIHOOD] - numbers[cold, LOG_LIKELIHOOD]",
-                 "numbers[cold, LOG_LIKELIHOOD] - numbers[hot, LOG_LIKELIHOOD]"),
-        "difference of temperatures": (
-            "(ladder.power[t] - ladder.power[t + 1]) * gain", "gain"),
-        "colder temperature": (
-            "(ladder.power[t] - ladder.power[t + 1]) * gain", "-ladder.power[t + 1] * gain"),
-        "hotter temperature": (
-            "(ladder.power[t] - ladder.power[t + 1]) * gain", "ladder.power[t] * gain"),
+        "sign": ("if accepted(ladder.rng, log_ratio):", "if accepted(ladder.rng, -log_ratio):"),
+        "powers": (
+            "return first_power(power, ratio) * numbers[LOG_LIKELIHOOD]",
+            "return numbers[LOG_LIKELIHOOD]"),
+        "colder temperature": ("log_ratio = there + back", "log_ratio = back"),
+        "hotter temperature": ("log_ratio = there + back", "log_ratio = there"),
+    }),
+    **_bugs("second stage", "step.py", "part", "grow-prune", {
+        "gain of the first": (
+            "- chain.numbers[ALL_LOG_LIKELIHOOD]) - gain\n",
+            "- chain.numbers[ALL_LOG_LIKELIHOOD])\n"),
+        "all rows": (
+            "log_ratio = power * (log_likelihood - chain.numbers[ALL_LOG_LIKELIHOOD]) - gain",
+            "log_ratio = -gain"),
+        "itself": ("if sees_all(power, ratio) and not", "if False and not"),
+    }),
+    **_bugs("second stage", "all_rows.py", "part", "grow-prune", {
+        "centring": (" - rows.totals[k] * rows.totals[k] / rows.n\n", "\n"),
+    }),
+    **_bugs("second stage", "all_rows.py", "known-part", "grow-prune", {
+        "known terms": ("outside -= rows.beside[j * n_slots + k] ** 2", "outside -= 0.0"),
+    }),
+    **_bugs("second stage", "all_rows.py", "limited-part", "birth-death", {
+        "limit on constants": (
+            "if count_constants(chain, n_terms) > rows.most_constants:", "if False:"),
+    }),
+    **_bugs("walk", "newton.py", "waves-part", "newton", {
+        "way back": ("    log_ratio += _log_density(back, a, b)\n", ""),
+        "curvature there": ("_log_density(back, a, b)", "_log_density(there, a, b)"),
+    }, steps=600),
+    **_bugs("swap across", "ladder.py", "part", "ladder", {
+        "all rows": (
+            "            fit_on_all_rows(code, chain, scratch)\n",
+            "            chain.numbers[ALL_LOG_LIKELIHOOD] = chain.numbers[LOG_LIKELIHOOD]\n"),
+        "part": (
+            "return first_power(power, ratio) * numbers[LOG_LIKELIHOOD]",
+            "return power * numbers[LOG_LIKELIHOOD]"),
     }),
     **_bugs("between ladders", "../samplers/exchange.py", "ladders", "between-ladders", {
         "prior of what comes": (
@@ -174,7 +203,7 @@ BUGS = {
         "judgement": ("if np.log(1.0 - rng.uniform()) < log_ratio:", "if np.isfinite(log_ratio):"),
     }, steps=6_000),
     **_bugs("temperature", "step.py", "hot", "grow-prune", {
-        "of the gain": ("gain = temperature * (", "gain = ("),
+        "of the gain": ("gain = first_power(power, ratio) * (", "gain = ("),
     }),
     **_bugs("likelihood", "likelihood.py", "free", "birth-death", {
         "price of a term": ("-0.5 * n_terms * math.log1p(data.n) - ", "-"),
@@ -210,7 +239,7 @@ BUGS = {
     **_bugs("known terms", "likelihood.py", "known", "grow-prune", {
         "projection": (
             "outside = _project_out(values, offset, data.known, n)", "outside = centred"),
-        "nothing new": ("if not (outside > _REDUNDANT * centred):", "if not (outside >= 0.0):"),
+        "nothing new": ("if not (outside > REDUNDANT * centred):", "if not (outside >= 0.0):"),
     }),
 }  # fmt: skip
 

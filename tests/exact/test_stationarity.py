@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -67,6 +69,12 @@ WARM_WAVES = Case(
 )
 LEARNED = Case("collapsed", (2, 2.0), "sums", max_nodes=3, temperature=0.3, learn=True)
 LEARNED_LT = Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, learn=True)
+# Judged on some of the six rows first.
+PART = Case("collapsed", (2, 0.5), max_nodes=4, part=4)
+KNOWN_PART = replace(KNOWN, temperature=1.0, part=4)
+LIMITED_PART = replace(LIMITED, part=4)
+WAVES_PART = replace(WAVES, part=4)
+SUMS_PART = replace(SUMS, temperature=1.0, part=3)
 PAPER = Case("plug-in", 1)
 PAPER_LT = Case("plug-in", 2, "lt", max_nodes=3, n_features=1)
 
@@ -95,6 +103,11 @@ COMBINATIONS = [
     (WARM_WAVES, "newton"),
     (LEARNED_LT, "exchange"),
     (LEARNED_LT, "weights"),
+    *[(PART, m) for m in ("grow-prune", "insert-delete", "reassign-feature", "birth-death")],
+    *[(KNOWN_PART, m) for m in ("grow-prune", "birth-death")],
+    *[(LIMITED_PART, m) for m in ("birth-death", "stay")],
+    (WAVES_PART, "newton"),
+    (SUMS_PART, "split-merge"),
     (PAPER, "grow-prune"),
     (PAPER, "insert-delete"),
     *[(PAPER_LT, m) for m in ("stay", "grow-prune", "insert-delete", "reassign-operator")],

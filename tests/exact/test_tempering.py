@@ -27,6 +27,9 @@ FREE = Case("collapsed", (2, 0.5), max_nodes=4)
 SUMS = Case("collapsed", (2, 2.0), "sums", max_nodes=3)
 LEARNED = replace(SUMS, learn=True)
 LT = Case("collapsed", (2, 0.5), "lt", max_nodes=3, n_features=1, learn=True)
+# All rows decide at the two colder temperatures, a part of them at the others.
+PART = replace(FREE, part=3)
+LEARNED_PART = replace(LEARNED, part=4)
 
 
 def new_ladder(powers, seed):
@@ -143,14 +146,16 @@ def p_values_of_ladders(case, powers, n, rounds, steps=8, seed=0):
     }
 
 
-@pytest.mark.parametrize("case", [FREE, LEARNED], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [FREE, LEARNED, PART], ids=lambda case: case.name)
 def test_ladders_reach_the_exact_posterior_at_every_temperature(case):
-    results = p_values_of_ladders(case, (1.0, 0.4, 0.1), n=1_500, rounds=40)
+    results = p_values_of_ladders(case, (1.0, 0.5, 0.1), n=1_500, rounds=40)
     assert min(results.values()) > FALSE_ALARM / len(results), results
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [FREE, SUMS, LEARNED, LT], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [FREE, SUMS, LEARNED, LT, PART, LEARNED_PART], ids=lambda case: case.name
+)
 def test_ladders_reach_the_exact_posterior_to_fine_resolution(case):
     results = p_values_of_ladders(case, POWERS, n=15_000, rounds=60, seed=1)
     assert min(results.values()) > FALSE_ALARM / len(results), results

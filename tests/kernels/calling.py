@@ -108,7 +108,7 @@ def many_weights(chain, prior, counts, out_operators, out_features):
 
 @njit
 def swap(ladder, numbers):
-    swap_neighbours(ladder, numbers)
+    swap_neighbours(ladder, numbers, 0.0)
 
 
 @njit

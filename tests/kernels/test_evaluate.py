@@ -16,19 +16,20 @@ from ..problems import beliefs, problem, table
 from .calling import generator_state
 
 
-def evaluate(tree, X):
+def evaluate(tree, X, begin=0, stop=None):
     n_rows = len(X)
+    stop = n_rows if stop is None else stop
     nodes = np.zeros(3 + tree.size(), NODE)
     nodes[3:] = naive.to_nodes(tree)
     out = np.full(n_rows + 5, -77.0)
     size = tree.size()
     load_evaluate()(
-        nodes, 3, np.ascontiguousarray(X.T).ravel(), n_rows, out, 2,
+        nodes, 3, np.ascontiguousarray(X.T).ravel(), n_rows, begin, stop, out, 2,
         np.empty(stack_slots(size) * BLOCK), np.empty(2 * size + 4, np.int64),
     )  # fmt: skip
     assert np.all(out[:2] == -77.0)  # nothing is written outside
-    assert np.all(out[2 + n_rows :] == -77.0)
-    return out[2 : 2 + n_rows]
+    assert np.all(out[2 + stop - begin :] == -77.0)
+    return out[2 : 2 + stop - begin]
 
 
 @pytest.mark.parametrize("max_nodes", [1, 7, 25])
@@ -79,3 +80,11 @@ def test_a_deep_and_a_wide_tree_fit_the_stack():
         chain = naive.Tree(codes["cos"], children=[chain])
     for tree in (left, right, chain):
         np.testing.assert_allclose(evaluate(tree, X), naive.evaluate(tree, X), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("begin", "stop"), [(0, 5), (3, 3), (7, 2 * BLOCK), (BLOCK, BLOCK + 1)])
+def test_some_of_the_rows(begin, stop):
+    X = np.random.default_rng(0).uniform(-2, 2, (2 * BLOCK + 9, 2))
+    product = naive.Tree(OPERATORS["*"].opcode, children=[naive.Tree(0, 0), naive.Tree(0, 1)])
+    for tree in (naive.Tree(0, 1), naive.Tree(OPERATORS["sin"].opcode, children=[product])):
+        np.testing.assert_array_equal(evaluate(tree, X, begin, stop), evaluate(tree, X)[begin:stop])

@@ -27,7 +27,8 @@ def apply(opcode, x):
     nodes = np.zeros(2, NODE)
     nodes["op"] = [opcode, opcodes.FEATURE]
     out = np.empty_like(x)
-    load_evaluate()(nodes, 0, x, len(x), out, 0, np.empty(6 * BLOCK), np.empty(8, np.int64))
+    n = len(x)
+    load_evaluate()(nodes, 0, x, n, 0, n, out, 0, np.empty(6 * BLOCK), np.empty(8, np.int64))
     return out
 
 

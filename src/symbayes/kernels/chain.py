@@ -13,7 +13,11 @@ from .tree import count_nodes
 LOG_LIKELIHOOD = 0
 RSS = 1
 NOISE_VARIANCE = 2
+#: Entries that are kept of a draw; with delayed acceptance those of all rows, which follow.
 NUMBERS = 3
+ALL_LOG_LIKELIHOOD = 3
+ALL_RSS = 4
+ALL_NUMBERS = 5
 
 # Rows of `Chain.counts`.
 PROPOSED = 0
@@ -39,7 +43,9 @@ class Chain(NamedTuple):
     n_terms: np.ndarray
     """The number of terms, one entry."""
     numbers: np.ndarray
-    """Log-likelihood, residual sum of squares, noise variance (paper's sampler)."""
+    """Log-likelihood, residual sum of squares, noise variance (paper's sampler). With delayed
+    acceptance the first two are those of the part, and those of all rows follow; nan where the
+    chain is at a temperature that does not see all rows."""
     counts: np.ndarray
     """Proposals made, trees evaluated and proposals accepted, by move (a death evaluates none)."""
 
@@ -53,6 +59,7 @@ class Code(NamedTuple):
     jump: object
     optimise: object
     newton: object
+    fit_all: object
 
 
 class Few(NamedTuple):
@@ -75,6 +82,30 @@ class Few(NamedTuple):
     trial: np.ndarray
 
 
+class AllRows(NamedTuple):
+    """The whole table, where `Data` is a part of it, and room for a fit on it; else empty."""
+
+    x: np.ndarray
+    y: np.ndarray
+    root_weight: np.ndarray
+    n: float
+    noise_prior: np.ndarray
+    most_constants: float
+    known: np.ndarray
+    block: np.ndarray
+    """A block of rows of every term, and one of residuals."""
+    order: np.ndarray
+    shift: np.ndarray
+    unit: np.ndarray
+    totals: np.ndarray
+    dots: np.ndarray
+    gram: np.ndarray
+    beside: np.ndarray
+    """Products of the columns with the known terms."""
+    length: np.ndarray
+    other: np.ndarray
+
+
 class Scratch(NamedTuple):
     """Room to work in; holds nothing between two steps."""
 
@@ -90,6 +121,7 @@ class Scratch(NamedTuple):
     counts: np.ndarray
     swaps: np.ndarray
     few: Few
+    all_rows: AllRows
 
 
 @kernel
@@ -105,7 +137,7 @@ def tree_start(chain, slot):
 
 
 @kernel
-def _count_constants(chain, n_terms):
+def count_constants(chain, n_terms):
     """Return the number of constants of a model: those of its trees, coefficients, intercept."""
     constants = 1 + n_terms
     for k in range(n_terms):
@@ -123,7 +155,8 @@ def fit(evaluate, chain, slot, n_terms, data, scratch, allow):
     is redundant or the model has too many constants, unless `allow` says that neither matters (a
     redundant term has coefficient 0).
     """
-    if not allow and _count_constants(chain, n_terms) > data.most_constants:
+    allow = allow or data.is_part
+    if not allow and count_constants(chain, n_terms) > data.most_constants:
         return -1.0
     n_rows = data.y.shape[0]
     if slot >= 0:
@@ -136,15 +169,19 @@ def fit(evaluate, chain, slot, n_terms, data, scratch, allow):
             tree_start(chain, slot),
             data.x,
             n_rows,
+            0,
+            n_rows,
             chain.columns,
             slot * n_rows,
             scratch.stack,
             scratch.where,
         )
         _, length = standardise(chain.columns, slot * n_rows, data)
-        if not (length > 0.0):
+        if length < 0.0:
             return -1.0
         project(chain.columns, slot, chain.slots, n_terms, data, chain.gram, chain.dots)
+        if length == 0.0:
+            chain.gram[slot * chain.slots.shape[0] + slot] = 0.0
     return residual_sum_of_squares(
         chain.columns,
         chain.slots,

@@ -117,17 +117,17 @@ def stack_slots(max_nodes):
 
 
 @entry_point
-def evaluate(nodes, root, x, n_rows, target, offset, stack, where):
-    """Write the value of the tree at `root` on all rows to `target[offset:]`.
+def evaluate(nodes, root, x, n_rows, begin, stop, target, offset, stack, where):
+    """Write the value of the tree at `root` on rows `begin` to `stop` to `target[offset:]`.
 
     `x` holds the columns of the table one after the other, `n_rows` each. `where` is integer
     scratch: for each level of the operand stack the offset of its value, and whether that is in
     the table (1) or on the stack (0).
     """
     end = subtree_end(nodes, root)
-    first = 0
-    while first < n_rows:
-        n = np.uint64(min(BLOCK, n_rows - first))
+    first = begin
+    while first < stop:
+        n = np.uint64(min(BLOCK, stop - first))
         level = -1
         for i in range(end - 1, root - 1, -1):
             op = nodes[i]["op"]
@@ -143,7 +143,7 @@ def evaluate(nodes, root, x, n_rows, target, offset, stack, where):
                 t += BLOCK
             out, o = stack, np.uint64(t)
             if i == root:
-                out, o = target, np.uint64(offset + first)
+                out, o = target, np.uint64(offset + first - begin)
             p = np.uint64(where[2 * level])
             left = x if where[2 * level + 1] == 1 else stack
             if result == level:
@@ -167,5 +167,5 @@ def evaluate(nodes, root, x, n_rows, target, offset, stack, where):
             where[2 * result + 1] = 0
             level = result
         if end == root + 1:
-            _copy(x, np.uint64(where[0]), target, np.uint64(offset + first), n)
+            _copy(x, np.uint64(where[0]), target, np.uint64(offset + first - begin), n)
         first += BLOCK

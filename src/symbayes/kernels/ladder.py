@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .chain import LOG_LIKELIHOOD, RSS, Chain, Code
+from .all_rows import first_power, sees_all
+from .chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain, Code
 from .compiling import entry_point, kernel, merged
 from .likelihood import collapsed_log_likelihood
 from .opcodes import LT
@@ -20,6 +21,8 @@ from .step import accepted, step
 from .tree_prior import Prior
 from .weights import update_weights
 
+# States tried until one is possible on all rows.
+_MOST_STARTS = 1_000
 # Steps between two updates of the scales of the constants and of the weights.
 _STEPS_A_SCALE_UPDATE = 16
 # The update of weights costs time with the number of columns.
@@ -82,21 +85,63 @@ def prior_at(priors, i):
     )
 
 
+@kernel
+def energy(numbers, power, ratio):
+    """Return the log-likelihood of a state to the power of a temperature."""
+    if sees_all(power, ratio):
+        return power * numbers[ALL_LOG_LIKELIHOOD]
+    return first_power(power, ratio) * numbers[LOG_LIKELIHOOD]
+
+
 @merged
-def swap_neighbours(ladder, numbers):
-    """Try to swap every other pair of neighbouring temperatures."""
+def swap_neighbours(ladder, numbers, ratio):
+    """Try to swap every other pair of neighbouring temperatures.
+
+    `ratio` is how many times more rows there are than in the part, see `all_rows.sees_all`.
+    """
     n = ladder.power.shape[0]
     t = ladder.clock[0] % 2
     while t + 1 < n:
         cold, hot = ladder.replica[t], ladder.replica[t + 1]
-        gain = numbers[hot, LOG_LIKELIHOOD] - numbers[cold, LOG_LIKELIHOOD]
-        log_ratio = (ladder.power[t] - ladder.power[t + 1]) * gain
+        colder, hotter = ladder.power[t], ladder.power[t + 1]
+        there = energy(numbers[hot], colder, ratio) - energy(numbers[cold], colder, ratio)
+        back = energy(numbers[cold], hotter, ratio) - energy(numbers[hot], hotter, ratio)
+        log_ratio = there + back
         ladder.tried[t] += 1
         ladder.rejected[t] += 1.0 - np.exp(min(0.0, log_ratio))
         if accepted(ladder.rng, log_ratio):
             ladder.replica[t], ladder.replica[t + 1] = hot, cold
         t += 2
     ladder.clock[0] += 1
+
+
+@merged
+def look_across(code, chains, data, scratch, ladder):
+    """Fit on all rows the one state that does not see them and may swap with one that does.
+
+    Where it is not possible there, its log-likelihood is minus infinity.
+    """
+    ratio = scratch.all_rows.n / data.n
+    for t in range(ladder.power.shape[0] - 1):
+        if sees_all(ladder.power[t], ratio) and not sees_all(ladder.power[t + 1], ratio):
+            if t % 2 != ladder.clock[0] % 2:
+                return  # the pair has no turn now
+            chain = chain_at(chains, ladder.replica[t + 1])
+            fit_on_all_rows(code, chain, scratch)
+
+
+@kernel
+def fit_on_all_rows(code, chain, scratch):
+    """Note what a state is worth on all rows; return whether it is possible there."""
+    rss = code.fit_all(code.evaluate, chain, chain.n_terms[0], scratch)
+    chain.numbers[ALL_RSS] = rss
+    if rss < 0.0:
+        chain.numbers[ALL_LOG_LIKELIHOOD] = -math.inf
+        return False
+    chain.numbers[ALL_LOG_LIKELIHOOD] = collapsed_log_likelihood(
+        rss, chain.n_terms[0], scratch.all_rows
+    )
+    return True
 
 
 @merged
@@ -126,11 +171,29 @@ def advance(code, chain, prior, data, scratch, power, n_steps):
 
 
 @kernel
-def _ready(code, chain, prior, data, scratch):
+def _ready(code, chain, prior, data, scratch, power):
     """Start a chain that has not, and fit one that was given a state; return whether it could.
 
     A given state, whose log-likelihood is nan, that cannot be fitted is replaced by a start.
     """
+    seen = sees_all(power, scratch.all_rows.n / data.n)
+    for _ in range(_MOST_STARTS):
+        if not _ready_on_part(code, chain, prior, data, scratch):
+            return False
+        if not seen or chain.numbers[ALL_LOG_LIKELIHOOD] > -math.inf:
+            return True
+        if fit_on_all_rows(code, chain, scratch):
+            return True
+        n_terms = chain.n_terms[0]
+        if prior.log_terms[0] > -math.inf:
+            n_terms = 0
+        chain.n_terms[0] = -1 - n_terms
+    return False
+
+
+@kernel
+def _ready_on_part(code, chain, prior, data, scratch):
+    """Do that on the rows that the chain sees."""
     n_terms = chain.n_terms[0]
     if n_terms >= 0:
         if not math.isnan(chain.numbers[LOG_LIKELIHOOD]):
@@ -145,6 +208,7 @@ def _ready(code, chain, prior, data, scratch):
     chain.numbers[LOG_LIKELIHOOD] = collapsed_log_likelihood(
         chain.numbers[RSS], chain.n_terms[0], data
     )
+    chain.numbers[ALL_LOG_LIKELIHOOD] = math.nan
     return True
 
 
@@ -156,6 +220,7 @@ def run_tempered(
     jump,
     optimise,
     newton,
+    fit_all,
     chains,
     priors,
     data,
@@ -171,31 +236,44 @@ def run_tempered(
 ):
     """Make draws at the coldest temperature; return their number, -1 when there is no start.
 
-    Behind the numbers of a draw stand the log-likelihoods at all temperatures.
+    Behind the numbers of a draw stand the log-likelihoods at all temperatures; where a part of the
+    rows takes the place of all, its own times as much as there are more rows.
 
     It ends early when the residual sum of squares of a draw is at most `good_enough`.
     """
-    code = Code(evaluate, fit, propose, jump, optimise, newton)
+    code = Code(evaluate, fit, propose, jump, optimise, newton, fit_all)
     n_replicas = ladder.power.shape[0]
-    for r in range(n_replicas):
-        if not _ready(code, chain_at(chains, r), prior_at(priors, r), data, scratch):
+    ratio = scratch.all_rows.n / data.n
+    for t in range(n_replicas):
+        r = ladder.replica[t]
+        if not _ready(
+            code, chain_at(chains, r), prior_at(priors, r), data, scratch, ladder.power[t]
+        ):
             return -1
     for draw in range(n_draws):
         for _ in range(rounds_a_draw):
             for t in range(n_replicas):
                 r = ladder.replica[t]
+                if not sees_all(ladder.power[t], ratio):
+                    chains.numbers[r, ALL_LOG_LIKELIHOOD] = math.nan  # until it is needed
                 advance(
                     code, chain_at(chains, r), prior_at(priors, r), data, scratch,
                     ladder.power[t], steps_a_round,
                 )  # fmt: skip
-            swap_neighbours(ladder, chains.numbers)
+            look_across(code, chains, data, scratch, ladder)
+            swap_neighbours(ladder, chains.numbers, ratio)
             count_round_trips(ladder)
         cold = ladder.replica[0]
         keep_state(
-            chain_at(chains, cold), prior_at(priors, cold), draw, out_nodes, out_terms, out_numbers
-        )
+            chain_at(chains, cold), prior_at(priors, cold), draw, ratio > 0.0, out_nodes,
+            out_terms, out_numbers,
+        )  # fmt: skip
         for t in range(n_replicas):
-            out_numbers[draw, KEPT + t] = chains.numbers[ladder.replica[t], LOG_LIKELIHOOD]
-        if chains.numbers[cold, RSS] <= good_enough:
+            numbers = chains.numbers[ladder.replica[t]]
+            if sees_all(ladder.power[t], ratio):
+                out_numbers[draw, KEPT + t] = numbers[ALL_LOG_LIKELIHOOD]
+            else:
+                out_numbers[draw, KEPT + t] = numbers[LOG_LIKELIHOOD] * max(1.0, ratio)
+        if out_numbers[draw, RSS] <= good_enough:
             return draw + 1
     return n_draws

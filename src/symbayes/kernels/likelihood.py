@@ -13,25 +13,25 @@ import numpy as np
 from .compiling import kernel, merged, reduction
 
 # A column whose spread is below this part of its root mean square is a constant to rounding.
-_CONSTANT = 1.0e-10
+CONSTANT = 1.0e-10
 # Between these, sums of squares are safe from overflow and from vanishing digits.
-_SMALL_SQUARES, _LARGE_SQUARES = 1.0e-250, 1.0e250
+SMALL_SQUARES, LARGE_SQUARES = 1.0e-250, 1.0e250
 # The reciprocal of a smaller number overflows.
 _SMALLEST_UNIT = 1.0e-305
 # Errors of the Gram matrix.
-_ROUNDING = 1.0e-15
+ROUNDING = 1.0e-15
 # A column whose part outside the span of the others is smaller than this (squared) is redundant. It
 # is also where rounding may have made that part: errors grow by the smallest such part so far.
-_REDUNDANT = 1.0e-10
-# The residual sum of squares as a difference has an error of `_ROUNDING` times the square of the
+REDUNDANT = 1.0e-10
+# The residual sum of squares as a difference has an error of `ROUNDING` times the square of the
 # coefficients' sum (an error dG of the Gram matrix, seen through a solution x, is x' dG x). Where
 # the difference is not so many times larger, it is taken from the residuals.
-_SAFE = 1.0e4
+SAFE = 1.0e4
 # Below this part of the total it always is.
-_CANCELLED = 1.0e-5
+CANCELLED = 1.0e-5
 # Steps of iterative refinement end when the residual falls by less than this part, or after so
 # many.
-_REFINED, _MOST_REFINEMENTS = 1.0e-4, 8
+REFINED, MOST_REFINEMENTS = 1.0e-4, 8
 
 
 class Data(NamedTuple):
@@ -54,6 +54,10 @@ class Data(NamedTuple):
     known: np.ndarray
     """Columns of the terms that are always there, made orthonormal, one after the other. They are
     projected out of the response and of every column, as the intercept is."""
+    is_part: bool
+    """Whether proposals are judged on all rows afterwards (`all_rows.py`). Then nothing is refused
+    here that may have a place there: a term that is constant or redundant on these rows has
+    coefficient 0."""
 
 
 @reduction
@@ -132,36 +136,46 @@ def _copy(target, source, n):
         target[i] = source[i]
 
 
+@kernel
+def _without_column(values, offset, n, allow):
+    if not allow:
+        return 0.0, -1.0
+    for i in range(n):
+        values[offset + i] = 0.0
+    return 0.0, 0.0
+
+
 @merged
 def standardise(values, start, data):
     """Turn the values of a tree, in place, into a column of the design.
 
-    Return its mean and its length; a length of 0 says that it has none: it is constant, not
-    finite somewhere, or nothing new beside the known terms.
+    Return its mean and its length. A length of -1 says that it has none: it is not finite
+    somewhere, constant, or nothing new beside the known terms. In a part of the rows, what is
+    finite always has one: if nothing else, a column of zeros with length 0.
     """
     offset = np.uint64(start)
     n = np.uint64(data.root_weight.shape[0])
     scale = 1.0
     total, squares = _moments(values, offset, data.root_weight)
-    if not (_SMALL_SQUARES < squares < _LARGE_SQUARES):
+    if not (SMALL_SQUARES < squares < LARGE_SQUARES):
         # Squares overflow or vanish, or something is not finite: work in other units.
         scale = _largest(values, offset, data.root_weight)
         if not (_SMALLEST_UNIT < scale < math.inf):
-            return 0.0, 0.0
+            return _without_column(values, offset, n, data.is_part and scale < math.inf)
         _multiply(values, offset, n, 1.0 / scale)
         total, squares = _moments(values, offset, data.root_weight)
     mean = total / data.n
     centred = _centre(values, offset, data.root_weight, mean)
-    if not (centred > _CONSTANT * _CONSTANT * squares):
-        return 0.0, 0.0
+    if not (centred > CONSTANT * CONSTANT * squares):
+        return _without_column(values, offset, n, data.is_part)
     if data.known.shape[0] > 0:
         outside = _project_out(values, offset, data.known, n)
-        if not (outside > _REDUNDANT * centred):
-            return 0.0, 0.0
+        if not (outside > REDUNDANT * centred):
+            return _without_column(values, offset, n, data.is_part)
         centred = outside
     length = math.sqrt(centred)
     if not (length * scale < math.inf):
-        return 0.0, 0.0
+        return _without_column(values, offset, n, False)
     _multiply(values, offset, n, 1.0 / length)
     return mean * scale, length * scale
 
@@ -204,7 +218,7 @@ def solve(factor, n_slots, n_terms, b):
 
 
 @kernel
-def _factorise(gram, slots, n_terms, factor):
+def factorise(gram, slots, n_terms, factor):
     """Cholesky-factorise the Gram matrix of the terms; return the number of redundant ones."""
     n_slots = slots.shape[0]
     redundant = 0
@@ -217,7 +231,7 @@ def _factorise(gram, slots, n_terms, factor):
             if i > j:
                 pivot = factor[j * n_slots + j]
                 factor[i * n_slots + j] = v / pivot if pivot > 0.0 else 0.0
-            elif v > max(_REDUNDANT, _ROUNDING / smallest):
+            elif v > max(REDUNDANT, ROUNDING / smallest):
                 factor[i * n_slots + i] = math.sqrt(v)
                 smallest = min(smallest, v)
             else:
@@ -234,7 +248,7 @@ def residual_sum_of_squares(
 
     Return -1 when a term is redundant, unless `allow` says that its coefficient is then 0.
     """
-    if _factorise(gram, slots, n_terms, factor) > 0 and not allow:
+    if factorise(gram, slots, n_terms, factor) > 0 and not allow:
         return -1.0
     n_slots = slots.shape[0]
     n_rows = data.y.shape[0]
@@ -247,7 +261,7 @@ def residual_sum_of_squares(
     for k in range(n_terms):
         rss -= solution[k] * dots[slots[k]]
         size += abs(solution[k])
-    if rss > max(_CANCELLED * data.n, _SAFE * _ROUNDING * size * size):
+    if rss > max(CANCELLED * data.n, SAFE * ROUNDING * size * size):
         return rss
     _copy(residual, data.y, n)
     for k in range(n_terms):
@@ -255,7 +269,7 @@ def residual_sum_of_squares(
     rss = dot(residual, np.uint64(0), residual, np.uint64(0), n)
     # Iterative refinement makes up for the squared condition of the Gram matrix. Whatever it
     # reaches, residuals cannot be smaller than they are: nothing is gained by rounding errors.
-    for _ in range(_MOST_REFINEMENTS):
+    for _ in range(MOST_REFINEMENTS):
         for k in range(n_terms):
             correction[k] = dot(residual, np.uint64(0), columns, np.uint64(slots[k] * n_rows), n)
         solve(factor, n_slots, n_terms, correction)
@@ -264,7 +278,7 @@ def residual_sum_of_squares(
             _subtract(residual, columns, np.uint64(slots[k] * n_rows), correction[k], n)
         before = rss
         rss = dot(residual, np.uint64(0), residual, np.uint64(0), n)
-        if not rss < (1.0 - _REFINED) * before:
+        if not rss < (1.0 - REFINED) * before:
             break
     return rss
 

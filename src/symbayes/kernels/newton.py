@@ -4,12 +4,16 @@ The law comes from one Gauss-Newton step and the curvature at the present consta
 from those at the proposed ones, so that nothing is approximated but the proposal (stochastic
 Newton; Martin, Wilcox, Burstedde and Ghattas, 2012). Coefficients are eliminated by projection: a
 derivative counts by what of it the terms do not span.
+
+Where all rows decide and only a part of them is looked at here, the part's best constants are not
+those of all rows, but its curvature nearly is: then the law stays where the constants are.
 """
 
 import math
 
 import numpy as np
 
+from .all_rows import sees_all
 from .chain import tree_start
 from .compiling import entry_point, kernel
 from .likelihood import dot, solve, standardise
@@ -21,6 +25,8 @@ from .tree_prior import log_prior_transform
 _INCREMENT = 1.0e-6
 # A derivative of which less than this part (squared) lies outside the span of the terms has none.
 _SPANNED = 1.0e-9
+# Length of steps that stay where the constants are; the best for two of them (Roberts and others).
+_STRIDE = 1.7
 # No law: something is not finite.
 _NONE = (False, 0.0, 0.0, 1.0, 0.0, 1.0)
 
@@ -45,13 +51,13 @@ def _derivative(evaluate, chain, slot, at, name_a, values, start, data, scratch)
     else:
         nodes[at]["b"] = moved
     root = tree_start(chain, slot)
-    evaluate(nodes, root, data.x, n_rows, values, start, scratch.stack, scratch.where)
+    evaluate(nodes, root, data.x, n_rows, 0, n_rows, values, start, scratch.stack, scratch.where)
     if name_a:
         nodes[at]["a"] = value
     else:
         nodes[at]["b"] = value
     _, length = standardise(values, start, data)
-    if not (length > 0.0):
+    if not (length > 0.0):  # in a part of the rows it may be a column of zeros
         return False
     own = np.uint64(slot * n_rows)
     _difference(values, np.uint64(start), chain.columns, own, moved - value, np.uint64(n_rows))
@@ -83,7 +89,7 @@ def _project(chain, n_terms, values, start, data, scratch, products):
 
 
 @kernel
-def _local_law(evaluate, chain, k, at, rss, prior, data, scratch, temperature):
+def _local_law(evaluate, chain, k, at, rss, prior, data, scratch, power):
     """Return the normal law at the constants of node `at` in the k-th term.
 
     Whether there is one, its mean, and the Cholesky factor of its precision. The fit of the terms
@@ -107,7 +113,9 @@ def _local_law(evaluate, chain, k, at, rss, prior, data, scratch, temperature):
         both = 0.0
 
     nu, lam = data.noise_prior[0], data.noise_prior[1]
-    gain = temperature * scratch.solution[k] * (data.n - 1.0 + nu) / (nu * lam + rss)
+    ratio = scratch.all_rows.n / data.n
+    scaled = power * ratio if ratio > 0.0 else power
+    gain = scaled * scratch.solution[k] * (data.n - 1.0 + nu) / (nu * lam + rss)
     curvature = gain * scratch.solution[k]
     a, b = nodes[at]["a"], nodes[at]["b"]
     p_aa = curvature * rest_a + 1.0 / prior.scales[0]
@@ -118,6 +126,8 @@ def _local_law(evaluate, chain, k, at, rss, prior, data, scratch, temperature):
     if not (0.0 < left < math.inf) or not (p_aa < math.inf):
         return _NONE
     l_bb = math.sqrt(left)
+    if sees_all(power, ratio):
+        return True, a, b, l_aa / _STRIDE, l_ba / _STRIDE, l_bb / _STRIDE
     u_a = (gain * slope_a - (a - 1.0) / prior.scales[0]) / l_aa
     u_b = (gain * slope_b - b / prior.scales[1] - l_ba * u_a) / l_bb
     step_b = u_b / l_bb
@@ -134,7 +144,7 @@ def _log_density(law, a, b):
 
 
 @entry_point
-def newton(evaluate, fit, chain, k, prior, data, scratch, temperature):
+def newton(evaluate, fit, chain, k, prior, data, scratch, power):
     """Propose constants for a node of the k-th term.
 
     Return the log ratio without the likelihood, and the residual sum of squares. The proposal is
@@ -152,7 +162,7 @@ def newton(evaluate, fit, chain, k, prior, data, scratch, temperature):
     rss = fit(evaluate, chain, -1, n_terms, data, scratch, False)
     if not (rss >= 0.0):
         return -math.inf, -1.0
-    there = _local_law(evaluate, chain, k, place, rss, prior, data, scratch, temperature)
+    there = _local_law(evaluate, chain, k, place, rss, prior, data, scratch, power)
     if not there[0]:
         return -math.inf, -1.0
 
@@ -167,7 +177,7 @@ def newton(evaluate, fit, chain, k, prior, data, scratch, temperature):
     back = _NONE
     rss = fit(evaluate, chain, proposal, n_terms, data, scratch, False)
     if rss >= 0.0:
-        back = _local_law(evaluate, chain, k, at, rss, prior, data, scratch, temperature)
+        back = _local_law(evaluate, chain, k, at, rss, prior, data, scratch, power)
     slots[k], slots[last] = slot, proposal
     if not back[0]:
         return -math.inf, -1.0

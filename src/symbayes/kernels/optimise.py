@@ -145,7 +145,7 @@ def optimise(evaluate, chain, slot, n_terms, scratch):
     cut = 1.0
     cuts = 0
     for step in range(_MOST_STEPS):
-        evaluate(nodes, root, few.x, rows, design, g * rows, scratch.stack, scratch.where)
+        evaluate(nodes, root, few.x, rows, 0, rows, design, g * rows, scratch.stack, scratch.where)
         _weigh(design, np.uint64(g) * m, few.root_weight, m)
         gain = _add_to_factor(design, g, m, few.y, factor, width, z)
         rss = start - gain
@@ -175,7 +175,18 @@ def optimise(evaluate, chain, slot, n_terms, scratch):
             _constants(nodes, root, end, few.trial, True)
             few.trial[i] = constants[i]
             column = g + 1 + i
-            evaluate(nodes, root, few.x, rows, design, column * rows, scratch.stack, scratch.where)
+            evaluate(
+                nodes,
+                root,
+                few.x,
+                rows,
+                0,
+                rows,
+                design,
+                column * rows,
+                scratch.stack,
+                scratch.where,
+            )
             _weigh(design, np.uint64(column) * m, few.root_weight, m)
             _difference(design, np.uint64(column) * m, np.uint64(g) * m, increment, m)
             _add_to_factor(design, column, m, few.y, factor, width, z)

@@ -7,6 +7,8 @@ drawn from the prior. One whose log-likelihood is nan was given a state that is 
 import math
 
 from .chain import (
+    ALL_LOG_LIKELIHOOD,
+    ALL_RSS,
     LOG_LIKELIHOOD,
     NOISE_VARIANCE,
     NUMBERS,
@@ -68,7 +70,7 @@ def fit_given(code, chain, data, scratch, allow):
 
 
 @merged
-def keep_state(chain, prior, row, out_nodes, out_terms, out_numbers):
+def keep_state(chain, prior, row, sees_all_rows, out_nodes, out_terms, out_numbers):
     """Write the state of a chain to a row of the output."""
     at = 0
     for k in range(chain.n_terms[0]):
@@ -79,6 +81,9 @@ def keep_state(chain, prior, row, out_nodes, out_terms, out_numbers):
     out_terms[row] = chain.n_terms[0]
     for i in range(NUMBERS):
         out_numbers[row, i] = chain.numbers[i]
+    if sees_all_rows:
+        out_numbers[row, LOG_LIKELIHOOD] = chain.numbers[ALL_LOG_LIKELIHOOD]
+        out_numbers[row, RSS] = chain.numbers[ALL_RSS]
     out_numbers[row, NUMBERS] = prior.scales[0]
     out_numbers[row, NUMBERS + 1] = prior.scales[1]
 
@@ -91,6 +96,7 @@ def run_paper(
     jump,
     optimise,
     newton,
+    fit_all,
     chain,
     prior,
     data,
@@ -108,7 +114,7 @@ def run_paper(
     Every accepted model is kept, with the number of trees proposed until then. `clock` holds that
     number and goes on from call to call. Return how many were accepted, -1 when there is no start.
     """
-    code = Code(evaluate, fit, propose, jump, optimise, newton)
+    code = Code(evaluate, fit, propose, jump, optimise, newton, fit_all)
     kept = 0
     n_terms = chain.n_terms[0]
     if n_terms < 0 or math.isnan(chain.numbers[LOG_LIKELIHOOD]):
@@ -121,7 +127,7 @@ def run_paper(
         chain.numbers[LOG_LIKELIHOOD] = plug_in_log_likelihood(
             chain.numbers[RSS], chain.numbers[NOISE_VARIANCE], data
         )
-        keep_state(chain, prior, kept, out_nodes, out_terms, out_numbers)
+        keep_state(chain, prior, kept, False, out_nodes, out_terms, out_numbers)
         out_times[kept] = clock[0]
         kept += 1
     for _ in range(n_trees):
@@ -130,7 +136,7 @@ def run_paper(
         k = clock[0] % chain.n_terms[0]
         clock[0] += 1
         if paper_step(code, chain, k, prior, data, scratch):
-            keep_state(chain, prior, kept, out_nodes, out_terms, out_numbers)
+            keep_state(chain, prior, kept, False, out_nodes, out_terms, out_numbers)
             out_times[kept] = clock[0]
             kept += 1
     return kept

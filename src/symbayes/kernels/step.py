@@ -2,7 +2,18 @@
 
 import math
 
-from .chain import ACCEPTED, EVALUATED, LOG_LIKELIHOOD, PROPOSED, RSS, max_nodes, tree_start
+from .all_rows import first_power, sees_all
+from .chain import (
+    ACCEPTED,
+    ALL_LOG_LIKELIHOOD,
+    ALL_RSS,
+    EVALUATED,
+    LOG_LIKELIHOOD,
+    PROPOSED,
+    RSS,
+    max_nodes,
+    tree_start,
+)
 from .choose import (
     BIRTH,
     NEWTON,
@@ -30,14 +41,36 @@ def accepted(rng, log_ratio):
     return math.log(1.0 - uniform(rng)) < log_ratio
 
 
+@kernel
+def judge_on_all_rows(code, chain, n_terms, scratch, power, gain):
+    """Decide on a proposal that has passed on a part of the rows, where it gained so much.
+
+    That gain is taken back, so that both decisions together leave the posterior on all rows as it
+    is (Christen and Fox, 2005).
+    """
+    rss = code.fit_all(code.evaluate, chain, n_terms, scratch)
+    if rss < 0.0:
+        return False
+    log_likelihood = collapsed_log_likelihood(rss, n_terms, scratch.all_rows)
+    log_ratio = power * (log_likelihood - chain.numbers[ALL_LOG_LIKELIHOOD]) - gain
+    if not accepted(chain.rng, log_ratio):
+        return False
+    chain.numbers[ALL_LOG_LIKELIHOOD] = log_likelihood
+    chain.numbers[ALL_RSS] = rss
+    return True
+
+
 @merged
-def _judge(chain, move, rss, n_terms, log_ratio, temperature, data):
+def _judge(code, chain, move, rss, n_terms, log_ratio, power, data, scratch):
     """Decide on a proposal that is in place, and take over its numbers if it is accepted."""
     if rss < 0.0:
         return False
+    ratio = scratch.all_rows.n / data.n
     log_likelihood = collapsed_log_likelihood(rss, n_terms, data)
-    gain = temperature * (log_likelihood - chain.numbers[LOG_LIKELIHOOD])
+    gain = first_power(power, ratio) * (log_likelihood - chain.numbers[LOG_LIKELIHOOD])
     if not accepted(chain.rng, gain + log_ratio):
+        return False
+    if sees_all(power, ratio) and not judge_on_all_rows(code, chain, n_terms, scratch, power, gain):
         return False
     chain.n_terms[0] = n_terms
     chain.numbers[LOG_LIKELIHOOD] = log_likelihood
@@ -71,7 +104,7 @@ def _optimise_sometimes(code, chain, slot, n_terms, prior, scratch):
 
 
 @merged
-def step_move(code, chain, move, k, prior, data, scratch, temperature):
+def step_move(code, chain, move, k, prior, data, scratch, power):
     """Try a move: on the k-th term, or between terms."""
     n_terms = chain.n_terms[0]
     last = chain.slots.shape[0] - 1
@@ -80,12 +113,10 @@ def step_move(code, chain, move, k, prior, data, scratch, temperature):
     after, columns = n_terms, 1
     chain.counts[PROPOSED, move] += 1
     if move == NEWTON:
-        log_ratio, rss = code.newton(
-            code.evaluate, code.fit, chain, k, prior, data, scratch, temperature
-        )
+        log_ratio, rss = code.newton(code.evaluate, code.fit, chain, k, prior, data, scratch, power)
         chain.counts[EVALUATED, move] += _NEWTON_TREES
         swap(chain.slots, k, last)
-        if not _judge(chain, move, rss, n_terms, log_ratio, temperature, data):
+        if not _judge(code, chain, move, rss, n_terms, log_ratio, power, data, scratch):
             swap(chain.slots, k, last)
         return
     if move < BIRTH:
@@ -117,15 +148,15 @@ def step_move(code, chain, move, k, prior, data, scratch, temperature):
             log_ratio += _optimise_sometimes(code, chain, first, after, prior, scratch)
         made = first if columns > 0 else -1
         rss = code.fit(code.evaluate, chain, made, after, data, scratch, False)
-    if not _judge(chain, move, rss, after, log_ratio, temperature, data):
+    if not _judge(code, chain, move, rss, after, log_ratio, power, data, scratch):
         undo_swaps(chain.slots, swaps)
 
 
 @merged
-def step(code, chain, prior, data, scratch, temperature):
+def step(code, chain, prior, data, scratch, power):
     """One proposal: a move between terms, or a move on a uniform term.
 
-    The likelihood enters with the power `temperature`, between 0 (the prior) and 1.
+    The likelihood enters with a power between 0 (the prior) and 1.
     """
     n_terms = chain.n_terms[0]
     move = choose_jump(chain.rng, n_terms, prior)
@@ -136,4 +167,4 @@ def step(code, chain, prior, data, scratch, temperature):
         move = choose_move(chain.rng, chain.nodes, root, prior)
         if scratch.few.share[0] == 0.0:  # a search has its constants optimised
             move = choose_for_constants(chain.rng, move)
-    step_move(code, chain, move, k, prior, data, scratch, temperature)
+    step_move(code, chain, move, k, prior, data, scratch, power)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numba import boolean, config, float64, int64, typeof, types, void
 
-from .chain import Chain, Few, Scratch, fit
+from .all_rows import fit_all
+from .chain import AllRows, Chain, Few, Scratch, fit
 from .choose import N_MOVES
 from .evaluate import evaluate
 from .ladder import Ladder, run_tempered
@@ -37,6 +38,7 @@ _UNITS = {
     "jump": jump,
     "optimise": optimise,
     "newton": newton,
+    "fit_all": fit_all,
 }
 #: What a second process compiles besides the loop, so that both are at it for as long.
 _ELSEWHERE = ("jump",)
@@ -65,9 +67,12 @@ def signatures() -> dict[str, Any]:
         )
     )
     few = Few(reals, reals, reals, ints, *[reals] * 8)
-    scratch = typeof(Scratch(ints, ints, *[reals] * 8, ints, few))
+    rows = AllRows(
+        reals, reals, reals, 0.0, reals, 0.0, reals, reals, ints, *[reals] * 8
+    )  # fmt: skip
+    scratch = typeof(Scratch(ints, ints, *[reals] * 8, ints, few, rows))
     ladder = typeof(Ladder(bits, reals, ints, reals, ints, ints, ints))
-    data = typeof(Data(reals, reals, reals, 0.0, reals, 0.0, ints, reals))
+    data = typeof(Data(reals, reals, reals, 0.0, reals, 0.0, ints, reals, False))
     prior = typeof(Prior(*[reals] * len(Prior._fields)))
     priors = typeof(Prior(*[np.empty((0, 0))] * len(Prior._fields)))
     reals, ints, bits, nodes = typeof(reals), typeof(ints), typeof(bits), typeof(nodes)
@@ -75,7 +80,9 @@ def signatures() -> dict[str, Any]:
 
     pointer = types.FunctionType
     by_name = {}
-    by_name["evaluate"] = void(nodes, int64, reals, int64, reals, int64, reals, ints)
+    by_name["evaluate"] = void(
+        nodes, int64, reals, int64, int64, int64, reals, int64, reals, ints
+    )  # fmt: skip
     by_name["fit"] = float64(
         pointer(by_name["evaluate"]), chain, int64, int64, data, scratch, boolean
     )
@@ -86,6 +93,7 @@ def signatures() -> dict[str, Any]:
         pointer(by_name["evaluate"]), pointer(by_name["fit"]), chain, int64, prior, data, scratch,
         float64,
     )  # fmt: skip
+    by_name["fit_all"] = float64(pointer(by_name["evaluate"]), chain, int64, scratch)
     common = [pointer(by_name[name]) for name in _UNITS]
     by_name["tempered"] = int64(
         *common, chains, priors, data, scratch,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..evaluation import evaluate_trees
 from ..kernels import units
-from ..kernels.chain import LOG_LIKELIHOOD, RSS, Chain
+from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain
 from ..kernels.ladder import Ladder
 from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
@@ -62,7 +62,7 @@ class Replicas:
         if n_draws > len(self.output[1]):  # compiled code would write behind the arrays
             raise ValueError(f"{n_draws} draws at once; the output has room for {LARGEST_ROUND}")
         done = self._loop(
-            self.chains, self.priors, self.problem.data, self.scratch, self.ladder,
+            self.chains, self.priors, self.problem.seen, self.scratch, self.ladder,
             steps, rounds, n_draws, float(good_enough), *self.output,
         )  # fmt: skip
         if done < 0:
@@ -88,7 +88,8 @@ class Replicas:
     @property
     def log_likelihood(self) -> float:
         """Log-likelihood of the coldest state."""
-        return float(self.chains.numbers[self.cold, LOG_LIKELIHOOD])
+        place = LOG_LIKELIHOOD if self.problem.part is None else ALL_LOG_LIKELIHOOD
+        return float(self.chains.numbers[self.cold, place])
 
     @property
     def score(self) -> float:
@@ -100,7 +101,8 @@ class Replicas:
     @property
     def rss(self) -> float:
         """Residual sum of squares of the coldest state."""
-        return float(self.chains.numbers[self.cold, RSS])
+        place = RSS if self.problem.part is None else ALL_RSS
+        return float(self.chains.numbers[self.cold, place])
 
     def trees(self, replica: int | None = None) -> list[np.ndarray]:
         """Return the terms of a replica, of the coldest one if none is named."""
@@ -181,15 +183,23 @@ class Replicas:
         coldest = self.trees()
         self.put(trees)
         self.fit()
-        likelihood, prior = self.log_likelihood, log_prior(self.problem, trees)
+        numbers, prior = self.chains.numbers[self.cold].copy(), log_prior(self.problem, trees)
         self.put(coldest)
         self.fit()
         for power, r in zip(self.ladder.power, self.ladder.replica.copy(), strict=True):
-            behind = power * (likelihood - self.chains.numbers[r, LOG_LIKELIHOOD])
+            behind = self._energy(numbers, power) - self._energy(self.chains.numbers[r], power)
             behind += prior - log_prior(self.problem, self.trees(r))
             if behind > nats:
                 self.put(trees, r)
         self.fit()
+
+    def _energy(self, numbers: np.ndarray, power: float) -> float:
+        """Return what `kernels.ladder.energy` does."""
+        ratio = 0.0 if self.problem.part is None else self.problem.data.n / self.problem.part.n
+        if power * ratio >= 1.0:
+            return float(power * numbers[ALL_LOG_LIKELIHOOD])
+        first = power if ratio == 0.0 else min(1.0, power * ratio)
+        return float(first * numbers[LOG_LIKELIHOOD])
 
     def adapt(self) -> None:
         """Move the temperatures so that all pairs reject equally often; forget the counts."""
