@@ -74,7 +74,7 @@ class Search:
         steps: int,
     ):
         problem = _for_searching(problem)
-        rows = _some_rows(problem, _SEARCH_ROWS)
+        rows = some_rows(problem, _SEARCH_ROWS)
         self.problem = problem.on_rows(rows)
         self._steps = steps
         self._powers = powers(self.problem.data.n)
@@ -334,7 +334,7 @@ def _columns(problem: Problem) -> np.ndarray:
     return columns * (problem.feature_weights > 0)[:, None]
 
 
-def _some_rows(problem: Problem, most: int) -> np.ndarray:
+def some_rows(problem: Problem, most: int) -> np.ndarray:
     """Return some of the rows, at random but always the same ones."""
     rows = np.flatnonzero(problem.data.root_weight > 0)
     if len(rows) <= most:
