@@ -41,7 +41,8 @@ ORDER = [
     ["samplers.shortest"],
     ["samplers.search"],
     ["samplers.paper", "samplers.tempered"],
-    ["diagnostics", "fitting", "verdict"],
+    ["block_fitting", "diagnostics", "verdict"],
+    ["fitting"],
     ["grouping", "parameters", "stages"],
     ["listing", "posterior"],
     [
