@@ -44,8 +44,10 @@ class BlockFitter:
         # The kernels count on a response whose squares sum to the number of rows.
         self._unit = problem.y_scale / problem.y_spread
         data = problem.data
-        response = np.zeros(len(data.y))
-        response[: len(y)] = self._unit * y * data.root_weight[: len(y)]
+        response = data.y
+        if problem.known:
+            response = np.zeros(len(data.y))
+            response[: len(y)] = self._unit * y * data.root_weight[: len(y)]
         wide = replace(
             problem.in_two_stages(some_rows(problem, _PART)),
             data=data._replace(y=response, known=np.empty(0), most_constants=np.inf),
