@@ -277,7 +277,7 @@ def _refuse_objects(array: np.ndarray, where: str) -> None:
 
 def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if sample_weight is None:
-        return np.ones(n_rows)
+        return np.broadcast_to(1.0, n_rows)  # one number, whatever the number of rows
     _refuse_text(sample_weight, "sample_weight")
     try:
         weights = np.array(sample_weight, dtype=np.float64)
