@@ -323,6 +323,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         self._near = lister.near(self._posterior.formula_models)
         self.best_formula_ = self.select(self.model_selection)
         self.diagnostics_ = effort(trace)
+        # Also by a Ctrl-C after sampling, which leaves formulas unpolished.
+        self.diagnostics_["interrupted"] = watch.interrupted
         self.diagnostics_ |= judge(trace, fitter.problem, self._posterior.leading_by_chain)
         self.diagnostics_["found"] = [
             (find.seconds, str(lister.formula(find.trees))) for find in trace.search
