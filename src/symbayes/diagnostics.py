@@ -26,6 +26,11 @@ def cut_short(trace: Trace) -> str | None:
             f"timeout: the model is fitted on {draws} draws{first_look}; raise timeout, or lower "
             "tune"
         )
+    if trace.search_cut:
+        return (
+            "timeout: the search was cut short, so that there may be a better formula; raise "
+            "timeout"
+        )
     return None
 
 
@@ -46,6 +51,7 @@ def effort(trace: Trace) -> dict[str, Any]:
         "log_likelihood_by_temperature": [chain.by_temperature for chain in trace.chains],
         "interrupted": trace.interrupted,
         "timed_out": trace.timed_out,
+        "search_cut": trace.search_cut,
         "settled": trace.settled,
         "restarts": trace.restarts,
         "powers": [record.power for record in trace.ladders],
