@@ -36,8 +36,8 @@ from .trace import Trace
 from .validation import Table, check_table, feature_names, target_name
 from .verdict import judge
 
-# Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
-_MOST_ROWS_KEPT = 10_000
+#: Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
+MOST_ROWS_KEPT = 10_000
 
 
 class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEstimator):
@@ -148,6 +148,9 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
     '8*x1**3 + 8*x0**2 - 15'
     """
 
+    # Whether a display ends with the verdict; not where it is said elsewhere.
+    _says_verdict = True
+
     def __init__(
         self,
         operators: str | Iterable[str] | Mapping[str, float] = "default",
@@ -223,7 +226,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
             with threadpool_limits(1, user_api="blas"), watch:
                 trace = self._sample(problem, sampler, guesses, random_state, watch, report)
                 self._finish(fitter, lister, trace, table, watch)
-            display.conclude(self.diagnostics_["verdict"])
+            if self._says_verdict:
+                display.conclude(self.diagnostics_["verdict"])
         return self
 
     def _make_problem(
@@ -309,7 +313,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         used = table.X[:, table.used]
         self._range = (used.min(axis=0), used.max(axis=0))
         self._told: set[str] = set()
-        self._rows = table.sample(_MOST_ROWS_KEPT)
+        self._rows = table.sample(MOST_ROWS_KEPT)
         try:
             self._posterior = make_posterior(fitter, trace, watch.over)
         except NoFiniteModel:
