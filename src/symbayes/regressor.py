@@ -124,7 +124,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         the same as a bool: at least two chains agree, or all draws are exact; `r_hat` and
         `effective_draws` of log-likelihood and size; `leading_by_chain`, the probability that each
         chain on its own gives the leading formula; `search_agreed`, whether several starts of the
-        search came to the same formula.
+        search came to the same formula, and `search_cut`, whether it was ended before its time.
         Besides `proposals` and `evaluations` (with those of the search), `acceptance` by move,
         `seconds`, `log_likelihood` of the draws of each chain and `log_likelihood_by_temperature`,
         whether the run was `interrupted`, `timed_out` or `settled` before its budget was spent,
@@ -309,6 +309,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         table: Table,
         watch: Watch,
     ) -> None:
+        stopped = watch.interrupted
         self._used = table.used
         used = table.X[:, table.used]
         self._range = (used.min(axis=0), used.max(axis=0))
@@ -327,8 +328,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         self._near = lister.near(self._posterior.formula_models)
         self.best_formula_ = self.select(self.model_selection)
         self.diagnostics_ = effort(trace)
-        # Also by a Ctrl-C after sampling, which leaves formulas unpolished.
-        self.diagnostics_["interrupted"] = watch.interrupted
+        # A Ctrl-C since then leaves formulas unpolished.
+        self.diagnostics_["interrupted"] |= watch.interrupted and not stopped
         self.diagnostics_ |= judge(trace, fitter.problem, self._posterior.leading_by_chain)
         self.diagnostics_["found"] = [
             (find.seconds, str(lister.formula(find.trees))) for find in trace.search

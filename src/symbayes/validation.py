@@ -105,6 +105,14 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
             DataWarning,
             stacklevel=3,
         )
+    elif np.isin(y, (y.min(), y.max())).all():
+        warnings.warn(
+            f"y has only two values, {y.min():g} and {y.max():g}, and the noise is taken to be "
+            "normal: this is no classifier, and what it says of such a y is not to be trusted; use "
+            "one, such as logistic regression, or a y that was measured",
+            DataWarning,
+            stacklevel=3,
+        )
     return Table(X, y, weights, _usable_columns(estimator, X), np.flatnonzero(keep))
 
 
