@@ -120,6 +120,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
     history_ : DataFrame
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
+        Printed, its arrays are told by their sizes.
         `verdict`, in plain words: whether the run has converged, why, and what to do; `converged`,
         the same as a bool: at least two chains agree, or all draws are exact; `r_hat` and
         `effective_draws` of log-likelihood and size; `leading_by_chain`, the probability that each
@@ -136,7 +137,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
 
     References
     ----------
-    Y. Jin, W. Fu, J. Kang, J. Guo, J. Guo (2019). Bayesian Symbolic Regression. arXiv:1910.08892.
+    Jin, Y., Fu, W., Kang, J., Guo, J., Guo, J. (2019). Bayesian Symbolic Regression.
+    arXiv:1910.08892.
 
     Examples
     --------
