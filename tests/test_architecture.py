@@ -78,10 +78,10 @@ ORDER = [
     [
         "commands",
         "commands.statuses",
-        "commands.messages",
+        "commands.wording",
         "commands.models",
-        "commands.answer_text",
     ],
+    ["commands.answer_text", "commands.messages"],
     ["commands.destinations", "commands.facts", "commands.parsing", "commands.reading"],
     ["commands.columns", "commands.delivery"],
     ["commands.fit", "commands.predict", "commands.reproduce", "commands.show"],

@@ -5,7 +5,9 @@ import pytest
 
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TreePrior
 from symbayes.evaluation import evaluate_trees
+from symbayes.fitted import State
 from symbayes.fitting import Fitter
+from symbayes.grouping import inclusion
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
 from symbayes.listing import Lister
@@ -113,6 +115,12 @@ def test_chains_count_the_same_whatever_their_length():
 def test_holding_times_are_weights():
     result = posterior([[tree(0)], [tree(1)], [tree("square", 0)]], holding=[np.array([0, 1, 3])])
     assert [weight for weight, _ in result.models] == pytest.approx([0.75, 0.25])
+
+
+def test_a_column_of_all_formulas_has_probability_one():
+    states = [State((tree(0), *[tree(1)] * (i > 0)), 0.1, 0.0, 0.0) for i in range(10)]
+    assert sum(state.weight for state in states) < 1.0
+    assert inclusion(states, 2).tolist() == [1.0, 0.9]
 
 
 def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):

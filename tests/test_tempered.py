@@ -288,6 +288,23 @@ def test_time_that_ran_out_in_warm_up_is_told():
     assert trace.timed_out
 
 
+def test_a_search_that_is_cut_short_is_not_a_warm_up_that_is():
+    class Hasty(Watch):
+        """Leaves no time for the search, and enough for the rest."""
+
+        def should_stop(self, share=1.0):
+            return share <= tempered._SEARCH_SHARE
+
+    sampler = TemperedSampler(temperatures=3, steps_per_draw=5)
+    trace = sample(sampler, tune=20, draws=10, watch=Hasty(None))
+    assert trace.search_cut
+    assert trace.warmed_up
+    assert trace.timed_out
+    whole = sample(sampler, tune=20, draws=10)
+    assert not whole.search_cut
+    assert not whole.timed_out
+
+
 def test_time_that_ran_out_before_the_last_draw_is_told(monkeypatch):
     monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
     watch = Watch(None)

@@ -17,6 +17,8 @@ from .trace import Trace, split_terms
 
 # Fitted values that agree to this part of the spread of y are the same function of the data.
 _SAME_FIT = 1.0e-7
+# Digits of a sum of probabilities that are not rounding errors.
+_DECIMALS = 12
 # Formulas, from the most probable on, whose constants are polished. Long formulas take their time,
 # with the square of the number of constants: after so much work (nodes times rows times squared
 # transforms, two seconds) no further one is begun.
@@ -82,7 +84,8 @@ def inclusion(states: list[State], n_columns: int) -> np.ndarray:
     uses = np.zeros(n_columns)
     for state in states:
         uses[columns_of(state)] += state.weight
-    return np.minimum(uses, 1.0)
+    # A column of all formulas has probability 1, not 0.999999999999996.
+    return np.minimum(np.round(uses, _DECIMALS), 1.0)
 
 
 def columns_of(state: State) -> np.ndarray:

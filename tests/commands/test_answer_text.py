@@ -26,6 +26,15 @@ def test_a_table():
     )
 
 
+def test_a_fit_that_is_not_exact_does_not_look_so():
+    formulas = table("a", "b", "c")
+    formulas["r2"] = [0.99998, 0.9999999997, 1 - 1e-15]
+    lines = formulas_text(formulas, 3).splitlines()
+    assert [line.split()[2] for line in lines[1:]] == ["0.99998", "0.9999999997", "1.0000"]
+    assert len({line.index(name) for line, name in zip(lines[1:], "abc", strict=True)}) == 1
+    assert lines[0].index("formula") == lines[1].index("a")
+
+
 @pytest.mark.parametrize(("columns", "widest"), [(80, 80), (200, 160), (10, 60)])
 def test_a_long_formula_goes_on_below_itself(monkeypatch, columns, widest):
     monkeypatch.setenv("COLUMNS", str(columns))

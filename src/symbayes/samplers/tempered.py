@@ -119,7 +119,7 @@ class TemperedSampler:
         """Run one ladder a seed, from the guesses if there are any; return their draws."""
         problem = self._in_stages(problem)
         ladders = [Replicas(problem, seed, self.powers(problem.data.n)) for seed in seeds]
-        warmed_up, exact, agreed = True, False, None
+        warmed_up, search_cut, exact, agreed = True, False, False, None
         finds: list[Find] = []
         searched = np.zeros((3, N_MOVES), np.int64)
         if guesses:
@@ -133,7 +133,7 @@ class TemperedSampler:
             )  # fmt: skip
             search.begin_at(guesses)
             found = search.run(tune, workers, watch, _SEARCH_SHARE, progress)
-            warmed_up, exact, agreed = found.finished, found.exact, found.agreed
+            search_cut, exact, agreed = not found.finished, found.exact, found.agreed
             finds, searched = search.best.history, search.counts()
             _begin_at(ladders, found)
         tell = partial(_tell, progress, partial(_look, ladders, int(searched[PROPOSED].sum())))
@@ -156,9 +156,10 @@ class TemperedSampler:
         return replace(
             trace,
             warmed_up=warmed_up,
-            timed_out=trace.timed_out or not (warmed_up or trace.interrupted),
+            timed_out=trace.timed_out or ((search_cut or not warmed_up) and not trace.interrupted),
             restarts=restarts,
             search=finds,
+            search_cut=search_cut,
             search_agreed=agreed,
             search_counts=searched,
         )
