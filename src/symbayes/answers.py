@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from . import expression as ex
-from .constants import Sight
+from .constants import Sight, signs
 from .formula import Formula
 from .parameters import check_choice, check_level, generator
 from .posterior import Posterior
@@ -257,7 +257,8 @@ class Answers:
             rows.X.T, rows.y, rows.weights, mixture.noise_prior, mixture.y_scale, n=mixture.n
         )
         expression = self.formula_objects_[formula]._expression
-        value, std = np.array(list(ex.constants(expression))), sight.deviations(expression)
+        value = np.array(list(ex.constants(expression))) * list(signs(expression))
+        std = sight.deviations(expression)
         reach = std * stats.t.ppf(0.5 + 0.5 * float(level), max(mixture.n - 1.0 - len(std), 1.0))
         return pd.DataFrame(
             {"value": value, "std": std, "lower": value - reach, "upper": value + reach}

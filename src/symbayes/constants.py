@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -39,6 +39,35 @@ def with_digits(expression: ex.Expression, digits: Sequence[int]) -> ex.Expressi
         float(f"{value:.{n}g}") for value, n in zip(ex.constants(expression), digits, strict=True)
     ]
     return with_constants(expression, values)
+
+
+def signs(expression: ex.Expression, sign: int = 1) -> Iterator[int]:
+    """Yield for each constant, from left to right, the sign that is written before it.
+
+    It is -1 for what is subtracted or negated, be it the constant itself or the front factor of a
+    product: there the constant times the sign is the one that a reader sees.
+
+    Parameters
+    ----------
+    expression : tuple
+    sign : int
+        What is written before the whole of it.
+
+    Examples
+    --------
+    >>> from symbayes.constants import signs
+    >>> from symbayes.parser import parse
+    >>> list(signs(parse("2*x0 - 0.5*x1*exp(3*x1) - 7", ["x0", "x1"])))
+    [1, -1, 1, -1]
+    """
+    kind, *operands = expression
+    if kind == ex.CONSTANT:
+        yield sign
+    elif kind != ex.FEATURE:
+        # Whatever is not in front stands behind a sign of its own, or in parentheses.
+        first = {"neg": -sign, "*": sign, "/": sign}.get(kind, 1)
+        for operand, before in zip(operands, (first, -1 if kind == "-" else 1), strict=False):
+            yield from signs(operand, before)
 
 
 class Sight:
