@@ -159,10 +159,12 @@ class Sight:
         deviation = self.deviations(expression)
         with np.errstate(all="ignore"):
             known = np.floor(np.log10(np.abs(values))) - np.floor(np.log10(deviation)) + 2.0
+        # A constant that others can make up for gets as many as it takes, from one on.
+        known = np.nan_to_num(known, nan=1.0, neginf=1.0, posinf=_MOST_DIGITS)
         rms = np.sqrt(np.mean(self.residual(expression)(values) ** 2))
         most = _EXACT_DIGITS if rms < _EXACT else _MOST_DIGITS
         for more in range(most):
-            digits = np.clip(np.nan_to_num(known + more, nan=0.0), 1, most).astype(int)
+            digits = np.clip(known + more, 1, most).astype(int)
             rough = list(ex.constants(with_digits(expression, digits.tolist())))
             if self.loss(expression, rough) <= _NEXT_TO_NOTHING:
                 return digits.tolist()

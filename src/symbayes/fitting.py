@@ -7,10 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from . import expression as ex
 from .evaluation import evaluate_trees
 from .fitted import Model, State
 from .kernels import opcodes
-from .polish import polish
+from .normal_form import normal_form
+from .polish import LOST_BY_ROUNDING, polish
+from .powers import collected
 from .problem import Problem
 from .refit import MOST_ROWS
 
@@ -108,6 +111,20 @@ class Fitter:
         constants = 1 + sum(int((tree["op"] == opcodes.LT).sum()) for tree in state.trees)
         return float(state.n_nodes * min(len(self.scaled_y), MOST_ROWS) * constants**2)
 
+    def tidied(self, model: Model) -> Model:
+        """Return a model with the factors of its terms in their coefficients."""
+        known, state = self.problem.known, model.state
+        trees = tuple(normal_form(tree) for tree in state.trees[len(known) :])
+        found = self.fit(replace(state, trees=(*known, *trees)))
+        if found is None or not self._cost(found) <= self._cost(model) + LOST_BY_ROUNDING:
+            return model  # numbers too extreme for it
+        return found
+
+    def _cost(self, model: Model) -> float:
+        """Return minus the log-likelihood of a model, up to a constant."""
+        n, (nu, lam) = self.problem.data.n, self.problem.data.noise_prior
+        return 0.5 * (n - 1.0 + nu) * float(np.log(nu * lam + n * model.mse))
+
     def polished(self, model: Model) -> Model:
         """Return a model with the best constants for its structure."""
         known, state = self.problem.known, model.state
@@ -124,6 +141,20 @@ class Fitter:
         )
         # It looks at a part of the rows; what does not hold on all of them is dropped.
         return self.fit(replace(state, trees=(*known, *trees))) or model
+
+
+def expression_of(model: Model, used: np.ndarray) -> ex.Expression:
+    """Return a fitted model as an expression, its largest contribution first.
+
+    It is for reading: powers of the same thing are collected, so that it may have a value at
+    single points where the trees, which predictions are made of, have none.
+    """
+    order = np.argsort(-np.abs(model.beta), kind="stable")
+    return ex.linear_combination(
+        model.intercept,
+        model.coefficients[order].tolist(),
+        [collected(ex.from_nodes(model.state.trees[k], used.tolist())) for k in order],
+    )
 
 
 def _standardise(

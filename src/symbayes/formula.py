@@ -194,8 +194,8 @@ class Formula:
         ----------
         digits : int, optional
             Significant digits of constants. By default 6, or as many as a fit knows of each. With
-            17 the text gives the formula back to the last bit; with fewer, sums in sums and
-            products in products lose their parentheses.
+            17 the text gives the formula back to the last bit; with fewer, sums in sums, products
+            in products and powers of powers lose their parentheses.
 
         Returns
         -------

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from .expression import FEATURE, Expression, features
-from .operators import ATOM, NEGATION, OPERATORS
+from .operators import ATOM, NEGATION, OPERATORS, POWER
 from .printing import JOINERS, Form, Notation, letter_and_index, number, shown, write
 
 FORMS = {
@@ -58,7 +58,12 @@ def to_latex(expression: Expression, names: Sequence[str], digits: int = 6) -> s
         return left + (r" \cdot " if _LIKE_A_NUMBER.match(right) else space) + right
 
     times = Form(product, FORMS["*"].strength, FORMS["*"].needs)
-    return write(expression, Notation(leaf, {**FORMS, "*": times}, r"\left({0}\right)", "-", "1"))
+    forms = {**FORMS, "*": times}
+    return write(expression, Notation(leaf, forms, r"\left({0}\right)", "-", "1", _power))
+
+
+def _power(exponent: int) -> Form:
+    return Form(f"{{0}}^{{{{{exponent}}}}}".format, POWER, (ATOM,))
 
 
 def latex_name(name: str) -> str:

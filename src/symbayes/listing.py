@@ -10,15 +10,15 @@ import pandas as pd
 from . import expression as ex
 from .constants import Sight
 from .fitted import Model
-from .fitting import Fitter
+from .fitting import Fitter, expression_of
 from .formula import Formula
-from .grouping import is_worth_it
+from .grouping import is_worth_it, looked_after
 from .kernels import opcodes
+from .powers import collected
 from .rounding import rounded
 
-# Formulas, from the most probable on, for which simple constants are looked for, and those whose
-# constants are shown with the digits that mean something.
-_ROUNDED, _DIGITS_KNOWN = 5, 20
+# Formulas, from the most probable on, for which simple constants are looked for.
+_ROUNDED = 5
 
 
 class Lister:
@@ -51,23 +51,20 @@ class Lister:
         out_of_time: Callable[[], bool] = lambda: False,
     ) -> tuple[pd.DataFrame, list[Formula]]:
         """Return the table of formulas and the formulas themselves."""
-        formulas: list[Formula] = []
-        simpler: list[str] = []
-        work = 0.0
+        formulas = [self._formula(model) for _, model in models]
         problem = self._fitter.problem
         # Constants inside known terms are what the user says they are: none is touched then.
         free = not any((tree["op"] == opcodes.LT).any() for tree in problem.known)
-        for _, model in models:
-            formula = simple = self._formula(model)
-            if free and len(formulas) < _DIGITS_KNOWN and not (formulas and out_of_time()):
-                formula = simple = self._with_digits(model)
-            if free and is_worth_it(len(formulas), _ROUNDED, work, out_of_time):
-                work += self._fitter.work(model.state)
-                expression = expression_of(model, self._used)
-                found = rounded(expression, self._sight)
-                simple = formula if found == expression else self._of(found)
-            formulas.append(formula)
-            simpler.append(str(simple))
+        sizes = [formula.n_nodes for formula in formulas]
+        for i in looked_after(sizes, [model.mse for _, model in models]) if free else ():
+            if i == 0 or not out_of_time():
+                formulas[i] = self._of(formulas[i]._expression)
+        simpler = [str(formula) for formula in formulas]
+        work = 0.0
+        for i in range(min(_ROUNDED, len(models)) if free else 0):
+            if is_worth_it(i, work, out_of_time):
+                work += self._fitter.work(models[i][1].state)
+                simpler[i] = self._with_simple_constants(formulas[i])
         r2 = [1.0 - model.mse * (problem.y_scale / problem.y_spread) ** 2 for _, model in models]
         return formula_table(models, formulas, problem.y_scale, r2, simpler), formulas
 
@@ -90,30 +87,22 @@ class Lister:
             return None, np.nan
         return self._formula(model), float(np.sqrt(model.mse)) * self._fitter.problem.y_scale
 
-    def _with_digits(self, model: Model) -> Formula:
-        expression = expression_of(model, self._used)
+    def _with_simple_constants(self, formula: Formula) -> str:
+        """Return a formula with simple constants, as text; the same where there are none."""
+        found = rounded(formula._expression, self._sight)
+        return str(formula if found == formula._expression else self._of(collected(found)))
+
+    def _of(self, expression: ex.Expression) -> Formula:
+        """Return a formula that is shown with the digits that the data support."""
         return Formula._from_expression(expression, self._names, self._sight.digits(expression))
 
     def _formula(self, model: Model) -> Formula:
         return fitted_formula(model, self._names, self._used)
 
-    def _of(self, expression: ex.Expression) -> Formula:
-        return Formula._from_expression(expression, self._names)
-
 
 def fitted_formula(model: Model, names: Sequence[str], used: np.ndarray) -> Formula:
     """Return a fitted model as a formula; names and used columns are those of `Lister`."""
     return Formula._from_expression(expression_of(model, used), names)
-
-
-def expression_of(model: Model, used: np.ndarray) -> ex.Expression:
-    """Return a fitted model as an expression, its largest contribution first."""
-    order = np.argsort(-np.abs(model.beta), kind="stable")
-    return ex.linear_combination(
-        model.intercept,
-        model.coefficients[order].tolist(),
-        [ex.from_nodes(model.state.trees[k], used.tolist()) for k in order],
-    )
 
 
 def formula_table(

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from .expression import FEATURE, Expression, features
 from .latex import FORMS as LATEX_FORMS
-from .operators import ATOM, NEGATION
+from .operators import ATOM, NEGATION, POWER
 from .printing import Form, Notation, letter_and_index, number, shown, write
 
 _MINUS = "<mo>&#x2212;</mo>"
@@ -26,6 +26,10 @@ def _function(name: str) -> str:
 
 def _power(exponent: int) -> str:
     return f"<msup><mrow>{{0}}</mrow><mn>{exponent}</mn></msup>"
+
+
+def _power_form(exponent: int) -> Form:
+    return Form(_power(exponent).format, POWER, (ATOM,))
 
 
 #: The operators, with `{0}` and `{1}` for the operands. Parentheses are those of LaTeX.
@@ -73,7 +77,8 @@ def to_mathml(expression: Expression, names: Sequence[str], digits: int = 6) -> 
         for name, template in TEMPLATES.items()
     }
     forms["*"] = Form(product, forms["*"].strength, forms["*"].needs)
-    content = write(expression, Notation(leaf, forms, _PARENTHESES, _MINUS, "<mn>1</mn>"))
+    notation = Notation(leaf, forms, _PARENTHESES, _MINUS, "<mn>1</mn>", _power_form)
+    content = write(expression, notation)
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{content}</math>'
 
 

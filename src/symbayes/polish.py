@@ -20,8 +20,8 @@ from .refit import MOST_ROWS, refit
 
 # A term whose part outside the span of the others is smaller has no place in a model.
 _REDUNDANT = 1.0e-11
-# Nats by which the same function, written in another way, may differ.
-_LOST_BY_ROUNDING = 1.0
+#: Nats by which the same function, written in another way, may differ.
+LOST_BY_ROUNDING = 1.0
 # Constants that grow by more than this factor, in units of 1 or of the largest, have run off,
 # unless that gains so many nats.
 _FAR, _WORTH_THE_WAY = 1.0e4, 3.0
@@ -128,7 +128,7 @@ def polish(trees, columns, y, weights, noise_prior, known=()) -> tuple[np.ndarra
         return tuple(trees)
     with np.errstate(all="ignore"):
         fit.trees = [normal_form(tree) for tree in fit.trees]
-    if not fit.log_likelihood() >= likelihood - _LOST_BY_ROUNDING:  # numbers too extreme for it
+    if not fit.log_likelihood() >= likelihood - LOST_BY_ROUNDING:  # numbers too extreme for it
         fit.trees = [tree.copy() for tree in trees]
     free = fit.places()
     fit.optimise(free)
