@@ -84,6 +84,20 @@ def test_constants_that_are_known_only_together_keep_their_digits():
     assert len(text) < 30
 
 
+def test_constants_that_make_up_for_each_other_get_as_few_digits_as_it_takes():
+    y = 5 * np.exp(-0.7 * X[:, 0]) + RNG.normal(0, 0.1, 60)
+    text = digits("2.41098683847*exp(-0.700144584602*x0 + 0.722518186056)", y)
+    assert max(len(number) for number in re.findall(r"[\d.]+", text)) <= 7
+    shown, exact = parse(text, NAMES), parse("2.41098683847*exp(-0.7001446*x0 + 0.7225182)", NAMES)
+    assert sight(y).loss(exact, list(constants(shown))) <= 0.2
+
+
+def test_digits_are_few_where_more_would_not_help():
+    offset = 98765432101234.56
+    y = 1.5 * X[:, 0] + RNG.normal(0, 0.1, 60)
+    assert digits(f"1.5*(x0 + {offset}) - {1.5 * offset}", y).count("(x0 + 98765400000000)") == 1
+
+
 def test_constants_of_a_model():
     model = small(operators=["square"], draws=100, tune=200).fit(X, NOISY)
     table = model.constants(0, level=0.95)

@@ -13,8 +13,9 @@ from .refit import MOST_ROWS, Residual, slopes
 # a constant with more than this part (squared) in such directions is known only along with others.
 _SEEN, _LOOSE = 1.0e-9, 1.0e-6
 # Digits that are shown at most, and where residuals are rounding errors (below this part of the
-# spread of y): there all digits mean something, and few are what a reader wants.
-_MOST_DIGITS, _EXACT_DIGITS, _EXACT = 12, 6, 1.0e-9
+# spread of y) or not to be had: there all digits mean something, or none, and few are what a reader
+# wants.
+_MOST_DIGITS, _FEW_DIGITS, _EXACT = 12, 6, 1.0e-9
 # Nats that leaving out digits may cost.
 _NEXT_TO_NOTHING = 0.1
 
@@ -159,16 +160,17 @@ class Sight:
         deviation = self.deviations(expression)
         with np.errstate(all="ignore"):
             known = np.floor(np.log10(np.abs(values))) - np.floor(np.log10(deviation)) + 2.0
-        # A constant that others can make up for gets as many as it takes, from one on.
-        known = np.nan_to_num(known, nan=1.0, neginf=1.0, posinf=_MOST_DIGITS)
+        # Constants that others can make up for need about as many as those that are known best.
+        least = max([1.0, *known[np.isfinite(known)]])
+        known = np.nan_to_num(known, nan=1.0, neginf=least, posinf=_MOST_DIGITS)
         rms = np.sqrt(np.mean(self.residual(expression)(values) ** 2))
-        most = _EXACT_DIGITS if rms < _EXACT else _MOST_DIGITS
+        most = _FEW_DIGITS if rms < _EXACT else _MOST_DIGITS
         for more in range(most):
             digits = np.clip(known + more, 1, most).astype(int)
             rough = list(ex.constants(with_digits(expression, digits.tolist())))
             if self.loss(expression, rough) <= _NEXT_TO_NOTHING:
                 return digits.tolist()
-        return [most] * len(values)
+        return [_FEW_DIGITS] * len(values)
 
 
 def with_free(values: np.ndarray, free: np.ndarray, part: np.ndarray) -> np.ndarray:
