@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
 
 from symbayes import Formula, plots
+from symbayes.parser import parse
 from symbayes.plots.tree import Node, lay_out
 
 from .fits import NOISY, X, small
@@ -246,6 +247,12 @@ def test_a_tree_has_a_box_a_node_and_a_line_below_each_but_the_root(ax):
         assert y0 - y1 == 1
         assert (x0, y0) in [text.get_position() for text in ax.texts]
         assert (x1, y1) in [text.get_position() for text in ax.texts]
+
+
+def test_constants_of_a_tree_have_the_digits_of_the_text(ax):
+    expression = parse("2.9971234567*x + 0.0414512345", ["x"])
+    plots.plot_tree(Formula._from_expression(expression, ["x"], [7, 2]), ax=ax)
+    assert [label.get_text() for label in ax.texts] == ["+", "×", "2.997123", "x", "0.041"]
 
 
 def test_the_boxes_of_a_large_tree_do_not_overlap_where_they_are_drawn():

@@ -11,11 +11,12 @@ from . import expression as ex
 from .constants import Sight
 from .fitted import Model
 from .fitting import Fitter, expression_of
-from .formula import Formula
+from .formula import DIGITS, Formula
 from .grouping import is_worth_it, looked_after
 from .kernels import opcodes
 from .powers import collected
 from .rounding import rounded
+from .simple_numbers import is_simple
 
 # Formulas, from the most probable on, for which simple constants are looked for.
 _ROUNDED = 5
@@ -93,8 +94,17 @@ class Lister:
         return str(formula if found == formula._expression else self._of(collected(found)))
 
     def _of(self, expression: ex.Expression) -> Formula:
-        """Return a formula that is shown with the digits that the data support."""
-        return Formula._from_expression(expression, self._names, self._sight.digits(expression))
+        """Return a formula that is shown with the digits that the data support.
+
+        Simple numbers are not measured, and keep theirs.
+        """
+        digits = [
+            max(n, DIGITS) if is_simple(value) else n
+            for n, value in zip(
+                self._sight.digits(expression), ex.constants(expression), strict=True
+            )
+        ]
+        return Formula._from_expression(expression, self._names, digits)
 
     def _formula(self, model: Model) -> Formula:
         return fitted_formula(model, self._names, self._used)
