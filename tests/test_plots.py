@@ -252,7 +252,7 @@ def test_a_tree_has_a_box_a_node_and_a_line_below_each_but_the_root(ax):
 def test_constants_of_a_tree_have_the_digits_of_the_text(ax):
     expression = parse("2.9971234567*x + 0.0414512345", ["x"])
     plots.plot_tree(Formula._from_expression(expression, ["x"], [7, 2]), ax=ax)
-    assert [label.get_text() for label in ax.texts] == ["+", "×", "2.997123", "x", "0.041"]
+    assert [label.get_text() for label in ax.texts] == ["+", "\u00d7", "2.997123", "x", "0.041"]
 
 
 def test_the_boxes_of_a_large_tree_do_not_overlap_where_they_are_drawn():
