@@ -43,10 +43,16 @@ def test_latex(text, latex):
         ("2*`7`", r"2 \cdot \mathrm{7}"),  # not 27
         ("mass*area", r"\mathrm{mass} \, \mathrm{area}"),  # not massarea
         ("2*x0*mass", r"2 \, x_{0} \, \mathrm{mass}"),
+        (
+            "2*`air speed (m/s)`**2*mass",
+            r"2 \cdot \left(\mathrm{air\ speed\ (m/s)}\right)^{2} \cdot \mathrm{mass}",
+        ),
+        ("1/`air speed (m/s)`", r"\frac{1}{\mathrm{air\ speed\ (m/s)}}"),
+        ("x0**5", "x_{0}^{5}"),
     ],
 )
 def test_nothing_is_misread(text, latex):
-    names = ["x0", "e", "7", "mass", "area"]
+    names = ["x0", "e", "7", "mass", "area", "air speed (m/s)"]
     assert to_latex(parse(text, names), names) == latex
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from .expression import FEATURE, Expression, features
 from .operators import ATOM, NEGATION, OPERATORS, POWER
-from .printing import JOINERS, Form, Notation, letter_and_index, number, shown, write
+from .printing import JOINERS, Form, Notation, is_plain_word, letter_and_index, number, shown, write
 
 FORMS = {
     name: Form(
@@ -43,12 +43,14 @@ def to_latex(expression: Expression, names: Sequence[str], digits: int = 6) -> s
     \frac{2}{\sqrt{x_{0}}}
     """
     written = {i: latex_name(names[i]) for i in features(expression)}
-    # Words need a space between them, letters do not.
+    # Letters need nothing between them, words a space, and names of more than a word a sign.
     space = r" \, " if any(name.startswith(r"\mathrm") for name in written.values()) else " "
+    if not all(is_plain_word(names[i]) for i in written):
+        space = r" \cdot "
 
     def leaf(node: Expression) -> tuple[str, int]:
         if node[0] == FEATURE:
-            return written[node[1]], ATOM
+            return written[node[1]], name_strength(names[node[1]])
         mantissa, _, exponent = number(node[1], digits).partition("e")
         if exponent:
             return rf"{mantissa} \cdot 10^{{{int(exponent)}}}", NEGATION
@@ -64,6 +66,11 @@ def to_latex(expression: Expression, names: Sequence[str], digits: int = 6) -> s
 
 def _power(exponent: int) -> Form:
     return Form(f"{{0}}^{{{{{exponent}}}}}".format, POWER, (ATOM,))
+
+
+def name_strength(name: str) -> int:
+    """Return how tightly a column name binds: a power of more than a word needs parentheses."""
+    return ATOM if is_plain_word(name) else POWER
 
 
 def latex_name(name: str) -> str:

@@ -39,6 +39,8 @@ class Lister:
         self._names = names
         self._used = used
         problem, n_rows = fitter.problem, len(fitter.scaled_y)
+        # Constants inside known terms are what the user says they are: none is touched then.
+        self._free = not any((tree["op"] == opcodes.LT).any() for tree in problem.known)
         nu, lam = problem.data.noise_prior.tolist()
         y = problem.y_mean + problem.y_scale * fitter.scaled_y
         self._sight = Sight(
@@ -54,15 +56,13 @@ class Lister:
         """Return the table of formulas and the formulas themselves."""
         formulas = [self._formula(model) for _, model in models]
         problem = self._fitter.problem
-        # Constants inside known terms are what the user says they are: none is touched then.
-        free = not any((tree["op"] == opcodes.LT).any() for tree in problem.known)
         sizes = [formula.n_nodes for formula in formulas]
-        for i in looked_after(sizes, [model.mse for _, model in models]) if free else ():
+        for i in looked_after(sizes, [model.mse for _, model in models]):
             if i == 0 or not out_of_time():
-                formulas[i] = self._of(formulas[i]._expression)
+                formulas[i] = self._shown(models[i][1])
         simpler = [str(formula) for formula in formulas]
         work = 0.0
-        for i in range(min(_ROUNDED, len(models)) if free else 0):
+        for i in range(min(_ROUNDED, len(models)) if self._free else 0):
             if is_worth_it(i, work, out_of_time):
                 work += self._fitter.work(models[i][1].state)
                 simpler[i] = self._with_simple_constants(formulas[i])
@@ -79,7 +79,8 @@ class Lister:
 
     def formula(self, trees: Sequence[np.ndarray]) -> Formula | None:
         """Return trees with their least-squares fit as a formula, None if there is no such fit."""
-        return self.glance(trees)[0]
+        model = self._fitter.fit_trees(trees)
+        return None if model is None else self._shown(model)
 
     def glance(self, trees: Sequence[np.ndarray]) -> tuple[Formula | None, float]:
         """Return trees as a formula, and its RMSE; None and nan if there is no fit."""
@@ -105,6 +106,10 @@ class Lister:
             )
         ]
         return Formula._from_expression(expression, self._names, digits)
+
+    def _shown(self, model: Model) -> Formula:
+        formula = self._formula(model)
+        return self._of(formula._expression) if self._free else formula
 
     def _formula(self, model: Model) -> Formula:
         return fitted_formula(model, self._names, self._used)

@@ -8,8 +8,9 @@ from xml.sax.saxutils import escape
 
 from .expression import FEATURE, Expression, features
 from .latex import FORMS as LATEX_FORMS
+from .latex import name_strength
 from .operators import ATOM, NEGATION, POWER
-from .printing import Form, Notation, letter_and_index, number, shown, write
+from .printing import Form, Notation, is_plain_word, letter_and_index, number, shown, write
 
 _MINUS = "<mo>&#x2212;</mo>"
 _FENCED = "<mrow><mo>{left}</mo>{{0}}<mo>{right}</mo></mrow>"
@@ -63,12 +64,15 @@ def to_mathml(expression: Expression, names: Sequence[str], digits: int = 6) -> 
     """
     used = features(expression)
     words = any(len(names[i]) != 1 and letter_and_index(names[i]) is None for i in used)
+    plain = all(is_plain_word(names[i]) for i in used)
 
     def leaf(node: Expression) -> tuple[str, int]:
-        return (_name(names[node[1]]), ATOM) if node[0] == FEATURE else _number(node[1], digits)
+        if node[0] == FEATURE:
+            return _name(names[node[1]]), name_strength(names[node[1]])
+        return _number(node[1], digits)
 
     def product(left: str, right: str) -> str:
-        if _LIKE_A_NUMBER.match(right):
+        if not plain or _LIKE_A_NUMBER.match(right):
             return left + _DOT + right
         return left + _INVISIBLE_TIMES + (_SPACE if words else "") + right
 

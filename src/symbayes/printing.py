@@ -159,9 +159,14 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
 
 def quoted(name: str) -> str:
     """Return a column name as it stands in a printed formula: in backticks unless a plain word."""
-    if _IDENTIFIER.match(name) and name not in OPERATORS and name not in FUNCTION_ALIASES:
+    if is_plain_word(name) and name not in OPERATORS and name not in FUNCTION_ALIASES:
         return name
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def is_plain_word(name: str) -> bool:
+    """Return whether a column name cannot be taken for more than one thing in a typeset formula."""
+    return _IDENTIFIER.match(name) is not None
 
 
 def letter_and_index(name: str) -> tuple[str, str] | None:
