@@ -26,6 +26,22 @@ _SPECIAL = {
     "'": r"{}^{\prime}", '"': r"{}^{\prime\prime}", "`": r"{\grave{\ }}",
     "\u2423": r"\sqcup", "\ufffd": "?", **{c: f"{{{c}}}" for c in "+-*=<>:;,"},
 }  # fmt: skip
+# What LaTeX calls the letters of the Greek alphabet, in their order; small letters have two sigmas.
+# Where a letter looks like a Latin one, LaTeX has no name for it, and that stands for it.
+_SMALL = (
+    r"\alpha \beta \gamma \delta \varepsilon \zeta \eta \theta \iota \kappa \lambda \mu \nu \xi o "
+    r"\pi \rho \varsigma \sigma \tau \upsilon \varphi \chi \psi \omega"
+)
+_CAPITAL = (
+    r"A B \Gamma \Delta E Z H \Theta I K \Lambda M N \Xi O \Pi P ? \Sigma T \Upsilon \Phi X "
+    r"\Psi \Omega"
+)
+_GREEK = (
+    {chr(0x3B1 + i): name for i, name in enumerate(_SMALL.split())}
+    | {chr(0x391 + i): name for i, name in enumerate(_CAPITAL.split()) if name != "?"}
+    | {"\u03d1": r"\vartheta", "\u03d5": r"\phi", "\u03f5": r"\epsilon", "\u03f1": r"\varrho"}
+    | {"\u03d6": r"\varpi", "\N{MICRO SIGN}": r"\mu", "\N{OHM SIGN}": r"\Omega"}
+)
 # Matplotlib reads no character beyond this one.
 _LAST = "\U0001ffff"
 
@@ -80,18 +96,26 @@ def latex_name(name: str) -> str:
     """
     parts = letter_and_index(name)
     if parts and parts[0] <= _LAST:
-        return f"{parts[0]}_{{{parts[1]}}}"
+        return f"{_letter(parts[0])}_{{{parts[1]}}}"
     if len(name) == 1 and name.isalpha() and name <= _LAST and name != "e":
-        return name
+        return _letter(name)
     visible = unicodedata.normalize("NFC", shown(name))
     written = map(_character, visible, "\0" + visible)
     return r"\mathrm{" + "".join(written) + "}"
+
+
+def _letter(c: str) -> str:
+    """Return a letter; upright where a Latin one stands for another, which it is not."""
+    greek = _GREEK.get(c, c)
+    return greek if greek == c or len(greek) > 1 else rf"\mathrm{{{greek}}}"
 
 
 def _character(c: str, before: str) -> str:
     """Return one character of a name, given the one before it."""
     if c in _SPECIAL:
         return _SPECIAL[c]
+    if c in _GREEK:
+        return f"{{{_GREEK[c]}}}"  # a command would join the letters that follow
     is_mark = unicodedata.category(c).startswith("M")
     if c > _LAST or (is_mark and not (before.isalnum() or unicodedata.combining(before))):
         return "?"  # also for an accent on nothing
