@@ -166,6 +166,11 @@ class Answers:
         are drawn from their exact posterior given the trees; those of the paper's sampler are
         plugged in, so that its draws spread less than they should.
 
+        `n_nodes` counts the nodes of the trees as they were sampled, which is what the chains are
+        compared by. In `formulas_` coefficients and the intercept are nodes as well, and formulas
+        are tidied up. ArviZ's R-hat is rank-normalised, and there is one for each variable; with
+        ``method="split"`` it is that of `diagnostics_`.
+
         A row of weight w counts w times in `log_likelihood`. Of more than 1500 distinct states,
         or fewer for large tables, a sample is fitted after a run; then draws are resampled, chain
         by chain and in their order, from those that are. The attribute `draws` says whether they
