@@ -11,8 +11,7 @@ from . import expression as ex
 from .evaluation import evaluate_trees
 from .fitted import Model, State
 from .kernels import opcodes
-from .normal_form import normal_form
-from .polish import LOST_BY_ROUNDING, polish
+from .polish import polish, tidied
 from .powers import collected
 from .problem import Problem
 from .refit import MOST_ROWS
@@ -111,19 +110,11 @@ class Fitter:
         constants = 1 + sum(int((tree["op"] == opcodes.LT).sum()) for tree in state.trees)
         return float(state.n_nodes * min(len(self.scaled_y), MOST_ROWS) * constants**2)
 
-    def tidied(self, model: Model) -> Model:
-        """Return a model with the factors of its terms in their coefficients."""
-        known, state = self.problem.known, model.state
-        trees = tuple(normal_form(tree) for tree in state.trees[len(known) :])
-        found = self.fit(replace(state, trees=(*known, *trees)))
-        if found is None or not self._cost(found) <= self._cost(model) + LOST_BY_ROUNDING:
-            return model  # numbers too extreme for it
-        return found
-
-    def _cost(self, model: Model) -> float:
-        """Return minus the log-likelihood of a model, up to a constant."""
-        n, (nu, lam) = self.problem.data.n, self.problem.data.noise_prior
-        return 0.5 * (n - 1.0 + nu) * float(np.log(nu * lam + n * model.mse))
+    def tidied(self, state: State) -> State:
+        """Return a state with what coefficients and intercept can take over left out."""
+        known = self.problem.known
+        trees = tidied(state.trees[len(known) :], *self._data())
+        return replace(state, trees=(*known, *trees))
 
     def polished(self, model: Model) -> Model:
         """Return a model with the best constants for its structure."""
@@ -131,16 +122,16 @@ class Fitter:
         free = state.trees[len(known) :]
         if not any((tree["op"] == opcodes.LT).any() for tree in free):
             return model
-        trees = polish(
-            free,
-            self.columns,
-            self.scaled_y,
-            self.weights,
-            self.problem.data.noise_prior,
-            known,
-        )
+        trees = polish(free, *self._data())
         # It looks at a part of the rows; what does not hold on all of them is dropped.
         return self.fit(replace(state, trees=(*known, *trees))) or model
+
+    def _data(self) -> tuple:
+        """Return what constants are looked after with."""
+        problem = self.problem
+        return (
+            self.columns, self.scaled_y, self.weights, problem.data.noise_prior, problem.known,
+        )  # fmt: skip
 
 
 def expression_of(model: Model, used: np.ndarray) -> ex.Expression:

@@ -131,11 +131,13 @@ def group(
             (state for state in members if state.n_nodes == fewest),
             key=lambda state: state.log_likelihood,
         )
-        model, weight = fitter.fit(best), sum(state.weight for state in members)
+        # What holds on the rows that were looked at may not on all.
+        model = fitter.fit(fitter.tidied(best)) or fitter.fit(best)
+        weight = sum(state.weight for state in members)
         if model is None:
             lost += weight
         else:
-            shown.append(Group(weight, fitter.tidied(model), frozenset(places)))
+            shown.append(Group(weight, model, frozenset(places)))
     shown = _merge_equal_fits([replace(one, weight=one.weight / (1.0 - lost)) for one in shown])
     return _polished(shown, fitter, out_of_time)
 
