@@ -1,5 +1,7 @@
 """From draws to probabilities and predictions, against formulas worked out by hand."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -133,6 +135,13 @@ def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
     frame, _ = table_of(posterior(draws))
     assert calls == [1, 2]
     assert len(frame) == 3
+
+
+def test_digits_are_few_also_when_out_of_time():
+    late = posterior([[tree(0)], [tree(1)], [tree("square", 0)]], late=True)
+    frame, _ = late.table(lambda: True)
+    for text in frame["formula"]:
+        assert max(len(number) for number in re.findall(r"[\d.]+", text)) <= 5
 
 
 def test_the_front_is_polished_too(monkeypatch):

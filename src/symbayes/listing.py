@@ -57,8 +57,11 @@ class Lister:
         formulas = [self._formula(model) for _, model in models]
         problem = self._fitter.problem
         sizes = [formula.n_nodes for formula in formulas]
+        work = 0.0
         for i in looked_after(sizes, [model.mse for _, model in models]):
-            if i == 0 or not out_of_time():
+            # Digits take next to no time, unless there are very many constants.
+            if is_worth_it(i, work, lambda: False):
+                work += self._fitter.work(models[i][1].state)
                 formulas[i] = self._shown(models[i][1])
         simpler = [str(formula) for formula in formulas]
         work = 0.0
