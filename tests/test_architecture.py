@@ -24,7 +24,7 @@ ORDER = [
     ["archive", "known_terms", "normal_form", "prior", "refit", "simple_numbers"],
     ["column_weights", "expression", "parts", "skeleton", "validation", "polish"],
     ["constants", "equivalence", "parser", "prediction", "printing", "term_trees"],
-    ["latex", "numpy_code", "rounding", "simplification"],
+    ["latex", "numpy_code", "powers", "rounding", "simplification"],
     ["mathml"],
     ["formula", "problem", "trace"],
     [

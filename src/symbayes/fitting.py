@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from . import expression as ex
 from .block_fitting import BlockFitter, LeastSquares
 from .evaluation import evaluate_trees
 from .fitted import Model, State
 from .kernels import opcodes
-from .polish import polish
+from .polish import polish, tidied
+from .powers import collected
 from .problem import Problem
 from .refit import MOST_ROWS
 
@@ -135,22 +137,42 @@ class Fitter:
         constants = 1 + sum(int((tree["op"] == opcodes.LT).sum()) for tree in state.trees)
         return float(state.n_nodes * min(len(self.scaled_y), MOST_ROWS) * constants**2)
 
+    def tidied(self, state: State) -> State:
+        """Return a state with what coefficients and intercept can take over left out."""
+        known = self.problem.known
+        trees = tidied(state.trees[len(known) :], *self._data())
+        return replace(state, trees=(*known, *trees))
+
     def polished(self, model: Model) -> Model:
         """Return a model with the best constants for its structure."""
         known, state = self.problem.known, model.state
         free = state.trees[len(known) :]
         if not any((tree["op"] == opcodes.LT).any() for tree in free):
             return model
-        trees = polish(
-            free,
-            self.columns,
-            self.scaled_y,
-            self.weights,
-            self.problem.data.noise_prior,
-            known,
-        )
+        trees = polish(free, *self._data())
         # It looks at a part of the rows; what does not hold on all of them is dropped.
         return self.fit(replace(state, trees=(*known, *trees))) or model
+
+    def _data(self) -> tuple:
+        """Return what constants are looked after with."""
+        problem = self.problem
+        return (
+            self.columns, self.scaled_y, self.weights, problem.data.noise_prior, problem.known,
+        )  # fmt: skip
+
+
+def expression_of(model: Model, used: np.ndarray) -> ex.Expression:
+    """Return a fitted model as an expression, its largest contribution first.
+
+    It is for reading: powers of the same thing are collected, so that it may have a value at
+    single points where the trees, which predictions are made of, have none.
+    """
+    order = np.argsort(-np.abs(model.beta), kind="stable")
+    return ex.linear_combination(
+        model.intercept,
+        model.coefficients[order].tolist(),
+        [collected(ex.from_nodes(model.state.trees[k], used.tolist())) for k in order],
+    )
 
 
 def _standardise(

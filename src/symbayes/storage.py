@@ -17,9 +17,10 @@ from .archive import Arrays, damaged, read_archive, write_archive
 from .column_weights import resolve_feature_weights
 from .diagnostics import Diagnostics
 from .expression import Expression, constants
+from .fitting import expression_of
 from .formula import Formula
 from .guesses import texts_of
-from .listing import expression_of, formula_table
+from .listing import formula_table
 from .operators import operator_weights
 from .parameters import check_parameters, check_seed, terms_for
 from .parts import Parts

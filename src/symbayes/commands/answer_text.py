@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import textwrap
 from typing import Any
@@ -18,6 +19,9 @@ MOST_FORMULAS = 10
 _NARROWEST, _WIDEST = 60, 160
 # A part of the variation that may be a rounding error.
 _ROUNDING_ERROR = 1.0e-12
+# A name in backticks, in which a backslash takes the next character as it is; and what stands for
+# a blank in it while lines are broken: printable text has none.
+_QUOTED, _NO_BREAK = re.compile(r"`(?:[^`\\]|\\.)*`"), "\0"
 _RULES = {
     "probability": "the most probable",
     "one_standard_error": "the simplest within one standard error",
@@ -81,13 +85,18 @@ def best_row(model: Any) -> dict[str, Any]:
 
 
 def wrapped(text: str, start: str) -> str:
-    """Return text after its label, with further lines below its beginning."""
+    """Return text after its label, with further lines below its beginning.
+
+    A name in backticks stays on one line, so that it can be copied.
+    """
     columns = shutil.get_terminal_size().columns
-    return textwrap.fill(
-        printable(text),
+    kept = _QUOTED.sub(lambda name: name[0].replace(" ", _NO_BREAK), printable(text))
+    filled = textwrap.fill(
+        kept,
         width=min(max(columns, _NARROWEST), _WIDEST),
         initial_indent=start,
         subsequent_indent=" " * len(start),
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return filled.replace(_NO_BREAK, " ")
