@@ -41,11 +41,16 @@ class Fitter:
         self.problem = problem
         self.weights = weights
         self.plug_in = plug_in
-        self.scaled_y = y / problem.y_scale - problem.y_mean / problem.y_scale
+        self._y = y
         self.columns = problem.data.x.reshape(-1, len(problem.data.y))
         self._blocks: BlockFitter | None = None
         if len(y) > _LARGE and not plug_in:
             self._blocks = BlockFitter(problem, self.scaled_y)
+
+    @property
+    def scaled_y(self) -> np.ndarray:
+        """The response about its mean, in units of its spread; made when it is asked for."""
+        return self._y / self.problem.y_scale - self.problem.y_mean / self.problem.y_scale
 
     def fit(self, state: State) -> Model | None:
         """Return a state with its fit; None if a coefficient is too large or small for a number.
@@ -85,7 +90,7 @@ class Fitter:
         problem, n = self.problem, self.problem.data.n
         centre, length, beta, inverse_root, rss = solved
         # Every so manieth row, few enough to be cheap.
-        rows = self.columns[:, : len(self.scaled_y) : max(1, len(self.scaled_y) // _PROBE_ROWS)]
+        rows = self.columns[:, : len(self._y) : max(1, len(self._y) // _PROBE_ROWS)]
         design = (evaluate_trees(state.trees, rows) - centre[:, None]) / length[:, None]
         fitted = beta @ design
         nu, lam = problem.data.noise_prior
@@ -124,7 +129,7 @@ class Fitter:
 
     def residuals(self, model: Model) -> np.ndarray:
         """Return the scaled residuals of a model on the training rows."""
-        result = self.scaled_y.copy()
+        result = self.scaled_y
         for start in range(0, len(result), _BLOCK):
             rows = slice(start, min(start + _BLOCK, len(result)))
             values = evaluate_trees(model.state.trees, self.columns[:, rows])
@@ -135,7 +140,7 @@ class Fitter:
     def work(self, state: State) -> float:
         """Return how much work the constants of a formula are."""
         constants = 1 + sum(int((tree["op"] == opcodes.LT).sum()) for tree in state.trees)
-        return float(state.n_nodes * min(len(self.scaled_y), MOST_ROWS) * constants**2)
+        return float(state.n_nodes * min(len(self._y), MOST_ROWS) * constants**2)
 
     def tidied(self, state: State) -> State:
         """Return a state with what coefficients and intercept can take over left out."""

@@ -247,13 +247,17 @@ def make_problem(
     assert columns is not None
     x = columns.reshape(-1)
     root_weight = pad(np.sqrt(table.weights), 0.0)
-    # In units of its largest value first, so that squares neither overflow nor vanish.
-    unit = np.abs(table.y).max()
-    y = table.y / unit
-    mean = np.average(y, weights=table.weights)
-    y = y - mean
-    spread = np.sqrt(np.average(y * y, weights=table.weights))
-    y = pad(y / spread * np.sqrt(table.weights), 0.0)
+    # In units of its largest value first, so that squares neither overflow nor vanish. In place,
+    # since the table may be large.
+    unit = max(table.y.max(), -table.y.min())
+    y = pad(table.y, 0.0)
+    values = y[: len(table.y)]
+    values /= unit
+    mean = np.average(values, weights=table.weights)
+    values -= mean
+    spread = np.sqrt(np.average(values * values, weights=table.weights))
+    values /= spread
+    values *= root_weight[: len(values)]
     n = float(table.weights.sum())
     basis = orthonormal(known, x.reshape(-1, len(y)), root_weight)
     left = 1.0  # the spread of what is left of y, as a part of what it was

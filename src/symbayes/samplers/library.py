@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice, permutations, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,12 +20,25 @@ from .building import join, leaf, product_of_powers
 
 # Expressions in the library at most: pairs of some 200 columns.
 _MOST_EXPRESSIONS = 25_000
-# So many are evaluated at once, which bounds the memory it takes.
-_EXPRESSIONS_AT_ONCE = 2_000
+# They are made in parts, which bounds the memory it takes.
+_EXPRESSIONS_A_SHELF = 2_000
 # A column whose spread is a smaller part of its size is a constant.
 _CONSTANT = 1.0e-8
 # Powers in products of two or three columns, and of four.
 _POWERS, _FEWER_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), (1.0, -1.0, 2.0, -2.0)
+
+
+class _Shelf(NamedTuple):
+    """Some of the expressions."""
+
+    nodes: np.ndarray
+    """Their nodes, one tree after the other."""
+    ends: np.ndarray
+    values: np.ndarray
+    """Their columns: centred, weighted, of length one."""
+
+    def tree(self, i: int) -> np.ndarray:
+        return self.nodes[self.ends[i - 1] if i else 0 : self.ends[i]].copy()
 
 
 class Library:
@@ -35,18 +49,16 @@ class Library:
         self._used = data.root_weight > 0
         self._root = data.root_weight[self._used]
         columns = np.flatnonzero(problem.feature_weights > 0).tolist()
-        trees = list(islice(expressions(columns, problem.operator_weights), _MOST_EXPRESSIONS))
+        trees = islice(expressions(columns, problem.operator_weights), _MOST_EXPRESSIONS)
         table = data.x.reshape(-1, len(data.y))[:, self._used]
-        self._trees: list[np.ndarray] = []
-        # Single precision is enough to rank them, and twice as fast.
-        shapes = np.empty((len(trees), len(self._root)), np.float32)
-        for start in range(0, len(trees), _EXPRESSIONS_AT_ONCE):
-            some = trees[start : start + _EXPRESSIONS_AT_ONCE]
+        self._shelves: list[_Shelf] = []
+        while some := list(islice(trees, _EXPRESSIONS_A_SHELF)):
             good, values = self._standardised(some, table)
-            n = len(self._trees)
-            self._trees += [tree for tree, kept in zip(some, good, strict=True) if kept]
-            shapes[n : len(self._trees)] = values
-        self._shapes = shapes[: len(self._trees)]
+            kept = [tree for tree, is_good in zip(some, good, strict=True) if is_good]
+            if kept:
+                ends = np.cumsum([len(tree) for tree in kept])
+                # Single precision is enough to rank them, and twice as fast.
+                self._shelves.append(_Shelf(np.concatenate(kept), ends, values.astype(np.float32)))
 
     def _standardised(
         self, trees: list[np.ndarray], table: np.ndarray
@@ -63,10 +75,14 @@ class Library:
 
     def best_for(self, residual: np.ndarray) -> np.ndarray | None:
         """Return the tree that explains most of a residual, given on all rows of the problem."""
-        if not self._trees:
-            return None
-        gain = np.abs(self._shapes @ residual[self._used].astype(np.float32))
-        return self._trees[int(np.argmax(gain))].copy()
+        wanted = residual[self._used].astype(np.float32)
+        best, most = None, -1.0
+        for shelf in self._shelves:
+            gain = np.abs(shelf.values @ wanted)
+            i = int(np.argmax(gain))
+            if gain[i] > most:
+                best, most = shelf.tree(i), float(gain[i])
+        return best
 
 
 def expressions(columns: Sequence[int], operators: Mapping[str, float]) -> Iterator[np.ndarray]:
