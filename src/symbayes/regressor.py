@@ -27,9 +27,8 @@ from .posterior import NoFiniteModel, make_posterior
 from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior
 from .problem import Problem, make_problem
 from .progress import Progress
-from .samplers.ladder import NoStart
 from .samplers.paper import PaperSampler
-from .samplers.running import Report, Watch, Workers
+from .samplers.running import NoStart, Report, Watch, Workers
 from .samplers.tempered import TemperedSampler
 from .stages import Stages
 from .trace import Trace

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -206,3 +207,11 @@ def load_evaluate() -> Callable[..., None]:
         with _lock:
             _compile({"evaluate": evaluate})
     return evaluate
+
+
+def load_fit() -> Callable[..., float]:
+    """Return the compiled fit of a state, `fit(chain, slot, ...)`, see `chain.fit`."""
+    if not config.DISABLE_JIT and "fit" not in _ready:
+        with _lock:
+            _compile({name: _UNITS[name] for name in ("evaluate", "fit")})
+    return partial(fit, evaluate)

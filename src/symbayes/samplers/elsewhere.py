@@ -1,0 +1,219 @@
+"""Rounds that are carried out in other processes: what is sent, and what happens there.
+
+A task is a pure function of what is sent, so that one which got lost can be done again, anywhere.
+The table is sent once to each process; with every round go only the small states of the ladders.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import uuid
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from ..problem import Problem
+from .library import Shelf
+from .running import Traveller, Workers, carry_out
+
+# Problems that a process keeps: those of a search, besides the table itself.
+_MOST_KEPT = 16
+# A task that takes so many times as long as any other of its problem, and so many seconds at least,
+# counts as hanging.
+_PATIENCE, _LEAST_PATIENCE = 20.0, 120.0
+
+
+class ClusterError(RuntimeError):
+    """The processes that a fit was to run on are lost."""
+
+
+class Name(NamedTuple):
+    """The name of a problem, in all processes."""
+
+    run: str
+    number: int
+
+
+class Task(NamedTuple):
+    """What a process is to do: let a ladder in this state carry out an order."""
+
+    name: Name
+    kind: type
+    state: Any
+    order: Any
+
+
+class Result(NamedTuple):
+    """What became of a task."""
+
+    done: int | None
+    """The number of draws; None where there was no start."""
+    state: Any
+    kept: tuple[np.ndarray, ...]
+
+
+class Elsewhere(Workers):
+    """Carry out rounds in other processes; between them everything is where `fit` was called."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self._run = uuid.uuid4().hex
+        self._names: dict[int, tuple[Name, Problem]] = {}
+        self._count = 0
+        self._seconds: dict[Name, float] = {}
+
+    def advance(self, ladders: Sequence[Traveller], orders: Sequence[Any]) -> list[int | None]:
+        """Let each ladder carry out its order; return the numbers of draws, None for no start."""
+        tasks = [
+            Task(self._name(ladder.problem), type(ladder), ladder.state(), order)
+            for ladder, order in zip(ladders, orders, strict=True)
+        ]
+        results = self._carry_out_all(tasks)
+        for ladder, result in zip(ladders, results, strict=True):
+            ladder.restore(result.state)
+            ladder.receive(result.kept)
+        self._forget_all_but({task.name for task in tasks})
+        return [result.done for result in results]
+
+    @abstractmethod
+    def _carry_out_all(self, tasks: list[Task]) -> list[Result]:
+        """Return the results in the order of the tasks."""
+
+    @abstractmethod
+    def _forget(self, name: Name) -> None:
+        """Let go of what was done to send a problem."""
+
+    def _name(self, problem: Problem) -> Name:
+        if id(problem) not in self._names:
+            self._count += 1
+            # The problem itself is kept as well, so that its id is not given to another.
+            self._names[id(problem)] = (Name(self._run, self._count), problem)
+        return self._names[id(problem)][0]
+
+    def _problem(self, name: Name) -> Problem:
+        return next(problem for known, problem in self._names.values() if known == name)
+
+    def _forget_all_but(self, used: set[Name]) -> None:
+        for key, (name, _) in list(self._names.items()):
+            if name not in used:
+                del self._names[key]
+                self._seconds.pop(name, None)
+                self._forget(name)
+
+    def _note_seconds(self, names: set[Name], seconds: float) -> None:
+        for name in names:
+            self._seconds[name] = max(seconds, self._seconds.get(name, 0.0))
+
+    def _patience(self, names: set[Name]) -> float | None:
+        """Return how long to wait for tasks on these problems; None where nobody knows yet."""
+        known = [self._seconds.get(name) for name in names]
+        if None in known:
+            return None
+        return max(_LEAST_PATIENCE, _PATIENCE * max(s for s in known if s is not None))
+
+
+# In the other process.
+
+
+@dataclass
+class _Kept:
+    """A problem, with ladders that are not at work."""
+
+    problem: Problem
+    idle: list[Traveller] = field(default_factory=list)
+
+
+class _Bench:
+    """What a process keeps from task to task, for one run at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._run = ""
+        self._kept: OrderedDict[Name, _Kept] = OrderedDict()
+        self.shelf = Shelf()
+
+    def get(self, name: Name) -> _Kept | None:
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+            return self._kept.get(name)
+
+    def put(self, name: Name, problem: Problem) -> _Kept:
+        with self._lock:
+            if name.run != self._run:
+                self._run, self.shelf = name.run, Shelf()
+                self._kept.clear()
+            kept = self._kept.setdefault(name, _Kept(problem))
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+            return kept
+
+    def clear(self, run: str) -> None:
+        with self._lock:
+            if run == self._run:
+                self._run, self.shelf = "", Shelf()
+                self._kept.clear()
+
+
+_bench = _Bench()
+_controllers: list[ThreadpoolController] = []
+
+
+def is_known(name: Name) -> bool:
+    """Return whether this process has a problem."""
+    return _bench.get(name) is not None
+
+
+def forget_run(run: str) -> None:
+    """Let go of all that this process keeps of a run."""
+    _bench.clear(run)
+
+
+def work(task: Task, problem: Problem | None = None) -> Result:
+    """Carry out a task in this process, which has the problem if it is not given."""
+    kept = _bench.get(task.name)
+    if kept is None:
+        assert problem is not None
+        kept = _bench.put(task.name, _writeable(problem))
+    try:
+        ladder = kept.idle.pop()
+    except IndexError:
+        ladder = task.kind.blank(kept.problem, task.state)
+    with _undisturbed():
+        ladder.restore(task.state)
+        done = carry_out(ladder, task.order, _bench.shelf)
+        result = Result(done, ladder.state(), ladder.kept(task.order, done or 0))
+    kept.idle.append(ladder)
+    return result
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Keep Ctrl-C for the process that `fit` was called in, and linear algebra to one thread."""
+    if not _controllers:
+        _controllers.append(ThreadpoolController())
+    in_main = threading.current_thread() is threading.main_thread()
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main else None
+    try:
+        with _controllers[0].limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        if in_main:
+            signal.signal(signal.SIGINT, previous or signal.SIG_DFL)
+
+
+def _writeable(problem: Problem) -> Problem:
+    """Return a problem with arrays as the kernels were compiled for: plain, and writeable."""
+
+    def plain(value: Any) -> Any:
+        return np.require(value, requirements="CAWE") if isinstance(value, np.ndarray) else value
+
+    data = problem.data
+    return replace(problem, data=data._replace(**{k: plain(v) for k, v in data._asdict().items()}))
