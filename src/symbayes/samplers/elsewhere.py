@@ -10,6 +10,7 @@ import contextlib
 import signal
 import threading
 import uuid
+import weakref
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from ..kernels.likelihood import Data
 from ..problem import Problem
 from .library import Shelf
 from .running import Traveller, Workers, carry_out
@@ -155,11 +157,9 @@ class _Bench:
                 self._kept.popitem(last=False)
             return kept
 
-    def clear(self, run: str) -> None:
+    def drop(self, name: Name) -> None:
         with self._lock:
-            if run == self._run:
-                self._run, self.shelf = "", Shelf()
-                self._kept.clear()
+            self._kept.pop(name, None)
 
 
 _bench = _Bench()
@@ -169,11 +169,6 @@ _controllers: list[ThreadpoolController] = []
 def is_known(name: Name) -> bool:
     """Return whether this process has a problem."""
     return _bench.get(name) is not None
-
-
-def forget_run(run: str) -> None:
-    """Let go of all that this process keeps of a run."""
-    _bench.clear(run)
 
 
 def work(task: Task, problem: Problem | None = None) -> Result:
@@ -194,6 +189,13 @@ def work(task: Task, problem: Problem | None = None) -> Result:
     return result
 
 
+def work_while_held(task: Task, problem: Problem) -> Result:
+    """Carry out a task, and keep its problem only as long as somebody else in this process does."""
+    if not is_known(task.name):
+        weakref.finalize(problem, _bench.drop, task.name).atexit = False
+    return work(task, problem)
+
+
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
     """Keep Ctrl-C for the process that `fit` was called in, and linear algebra to one thread."""
@@ -211,9 +213,10 @@ def _undisturbed() -> Iterator[None]:
 
 def _writeable(problem: Problem) -> Problem:
     """Return a problem with arrays as the kernels were compiled for: plain, and writeable."""
+    part = None if problem.part is None else _plain(problem.part)
+    return replace(problem, data=_plain(problem.data), part=part)
 
-    def plain(value: Any) -> Any:
-        return np.require(value, requirements="CAWE") if isinstance(value, np.ndarray) else value
 
-    data = problem.data
-    return replace(problem, data=data._replace(**{k: plain(v) for k, v in data._asdict().items()}))
+def _plain(data: Data) -> Data:
+    arrays = {name: a for name, a in data._asdict().items() if isinstance(a, np.ndarray)}
+    return data._replace(**{n: np.require(a, requirements="CAWE") for n, a in arrays.items()})

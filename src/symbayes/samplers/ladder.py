@@ -129,7 +129,7 @@ class Replicas:
 
     def _make_columns(self, replica: int) -> None:
         chain = Chain(*(array[replica] for array in self.chains))
-        make_columns(chain, self._fit, self.problem.data, self.scratch)
+        make_columns(chain, self._fit, self.problem.seen, self.scratch)
         self._without_columns[replica] = False
 
     def optimise(self, share: float) -> None:
