@@ -19,6 +19,7 @@ from numba import boolean, config, float64, int64, typeof, types, void
 from .all_rows import fit_all
 from .chain import AllRows, Chain, Few, Scratch, fit
 from .choose import N_MOVES
+from .columns import make_columns
 from .evaluate import evaluate
 from .ladder import Ladder, run_tempered
 from .likelihood import Data
@@ -95,6 +96,10 @@ def signatures() -> dict[str, Any]:
         float64,
     )  # fmt: skip
     by_name["fit_all"] = float64(pointer(by_name["evaluate"]), chain, int64, scratch)
+    by_name["columns"] = void(
+        pointer(by_name["evaluate"]), pointer(by_name["fit"]), chains, data, scratch,
+        typeof(np.empty(0, np.bool_)),
+    )  # fmt: skip
     common = [pointer(by_name[name]) for name in _UNITS]
     by_name["tempered"] = int64(
         *common, chains, priors, data, scratch,
@@ -209,9 +214,9 @@ def load_evaluate() -> Callable[..., None]:
     return evaluate
 
 
-def load_fit() -> Callable[..., float]:
-    """Return the compiled fit of a state, `fit(chain, slot, ...)`, see `chain.fit`."""
-    if not config.DISABLE_JIT and "fit" not in _ready:
+def load_make_columns() -> Callable[..., None]:
+    """Return what makes the columns of chains, `make_columns(chains, ...)`, compiled."""
+    if not config.DISABLE_JIT and "columns" not in _ready:
         with _lock:
-            _compile({name: _UNITS[name] for name in ("evaluate", "fit")})
-    return partial(fit, evaluate)
+            _compile({"evaluate": evaluate, "fit": fit, "columns": make_columns})
+    return partial(make_columns, evaluate, fit)

@@ -8,14 +8,16 @@ that had it is sent again, and a cluster that is gone is an error instead of a w
 from __future__ import annotations
 
 import contextlib
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
+from typing import Any
 
-from distributed import Client, Future, KilledWorker, wait
+from distributed import Client, Future, KilledWorker, as_completed
 from distributed.comm import CommClosedError
 
-from .elsewhere import ClusterError, Elsewhere, Name, Result, Task, work_while_held
+from .elsewhere import Bundle, ClusterError, Elsewhere, Name, work_while_held
 
 # Seconds between two looks at the cluster while nothing comes back.
 _SECONDS_A_LOOK = 1.0
@@ -34,17 +36,26 @@ class DaskWorkers(Elsewhere):
         self._client = client
         self._tables: dict[Name, Future] = {}
         self._hanging: set[str] = set()
+        self._counted, self._threads = -math.inf, 1
 
     def __exit__(self, *exception: object) -> None:
         self._tables.clear()  # workers let go of what nobody has a future of
 
-    def _carry_out_all(self, tasks: list[Task]) -> list[Result]:
-        results: dict[int, Result] = {}
+    def _at_a_time(self) -> int:
+        now = time.monotonic()
+        if now > self._counted + _SECONDS_A_LOOK:
+            threads = {**self._client.nthreads()}
+            self._threads = sum(n for address, n in threads.items() if address not in self._hanging)
+            self._counted = now
+        return self._threads
+
+    def _carry_out_all(self, bundles: list[Bundle]) -> list[bytes]:
+        answers: dict[int, bytes] = {}
         losses = 0
-        while len(results) < len(tasks):
-            left = {i: task for i, task in enumerate(tasks) if i not in results}
+        while len(answers) < len(bundles):
+            left = {i: bundle for i, bundle in enumerate(bundles) if i not in answers}
             try:
-                results |= self._attempt(left)
+                answers |= self._attempt(left)
             except KilledWorker as error:
                 raise ClusterError(
                     "several Dask workers died one after the other while they ran the same chains "
@@ -58,44 +69,41 @@ class DaskWorkers(Elsewhere):
                         f"({type(error).__name__}); look at the logs of its scheduler"
                     ) from error
                 self._recover()
-        return [results[i] for i in range(len(tasks))]
+        return [answers[i] for i in range(len(bundles))]
 
-    def _attempt(self, tasks: Mapping[int, Task]) -> dict[int, Result]:
-        """Return the results of the tasks that ended; the others are with workers that hang."""
-        began = time.monotonic()
-        futures = self._submit(tasks)
-        last_seen = began
-        waiting = set(futures)
+    def _attempt(self, bundles: Mapping[int, Bundle]) -> dict[int, bytes]:
+        """Return the answers to the bundles that ended; the others are with workers that hang."""
+        began = last_seen = time.monotonic()
+        waiting = {future: i for i, future in self._submit(bundles).items()}
+        answers: dict[int, bytes] = {}
         try:
             while waiting:
-                with contextlib.suppress(TimeoutError):
-                    wait([futures[i] for i in waiting], _SECONDS_A_LOOK, "FIRST_COMPLETED")
-                ended = {i for i in waiting if futures[i].status != "pending"}
-                waiting -= ended
-                now = time.monotonic()
-                if ended:
-                    self._note_seconds({tasks[i].name for i in ended}, now - began)
-                elif waiting:
-                    last_seen = now if self._workers() else last_seen
-                    self._check(now - last_seen)
-                    patience = self._patience({tasks[i].name for i in waiting})
-                    if patience is not None and now - began > patience:
+                try:
+                    for future, answer in self._completed(waiting):
+                        answers[waiting[future]] = _checked(future, answer)
+                        self._note_seconds(bundles[waiting.pop(future)], time.monotonic() - began)
+                except TimeoutError:  # time for a look at the cluster
+                    if not waiting:
                         break
-            patience = self._patience({task.name for task in tasks.values()})
-            results = {
-                i: future.result(timeout=patience)
-                for i, future in futures.items()
-                if i not in waiting
-            }
-            if waiting:
-                self._leave_out({futures[i].key for i in waiting})
-            return results
+                    now = time.monotonic()
+                    last_seen = now if self._workers() else last_seen
+                    self._require_workers(now - last_seen)
+                    if now - began > self._patience(bundles[i] for i in waiting.values()):
+                        self._leave_out(list(waiting))
+                        break
+            return answers
         finally:
             if waiting:
                 with contextlib.suppress(*_LOST):
-                    self._client.cancel([futures[i] for i in waiting])
+                    self._client.cancel(list(waiting))
 
-    def _submit(self, tasks: Mapping[int, Task]) -> dict[int, Future]:
+    def _completed(self, futures: Iterable[Future]) -> Iterator[tuple[Future, Any]]:
+        return as_completed(
+            list(futures), self._client.loop, with_results=True, raise_errors=False,
+            timeout=_SECONDS_A_LOOK,
+        )  # fmt: skip
+
+    def _submit(self, bundles: Mapping[int, Bundle]) -> dict[int, Future]:
         where = None
         if self._hanging:
             where = [address for address in self._workers() if address not in self._hanging]
@@ -103,22 +111,21 @@ class DaskWorkers(Elsewhere):
                 raise ClusterError(
                     "all workers of the Dask cluster hang; look at their logs and start others"
                 )
-        names = [task.name for task in tasks.values()]
+        names = [name for bundle in bundles.values() for name in bundle.names]
         for name in set(names) - set(self._tables):
             self._tables[name] = self._client.scatter(
                 self._problem(name), workers=where, broadcast=names.count(name) > 1, hash=False
             )
-        return {
-            i: self._client.submit(
-                work_while_held, task, self._tables[task.name], workers=where, pure=False
-            )
-            for i, task in tasks.items()
-        }
+        tables = [[self._tables[name] for name in bundle.names] for bundle in bundles.values()]
+        futures = self._client.map(
+            work_while_held, list(bundles.values()), tables, workers=where, pure=False
+        )
+        return dict(zip(bundles, futures, strict=True))
 
     def _workers(self) -> list[str]:
         return list(self._client.nthreads())
 
-    def _check(self, seconds: float) -> None:
+    def _require_workers(self, seconds: float) -> None:
         """Raise an error when there has been no worker for too long."""
         if seconds > _SECONDS_WITHOUT:
             raise ClusterError(
@@ -126,11 +133,14 @@ class DaskWorkers(Elsewhere):
                 "fit again"
             )
 
-    def _leave_out(self, keys: set[str]) -> None:
-        """Note which workers these tasks are with, and do not use them any more."""
+    def _leave_out(self, futures: list[Future]) -> None:
+        """Note which workers these tasks, or their results, are with; they are not used again."""
+        keys = {future.key for future in futures}
         for address, processing in self._client.processing().items():
             if keys & set(processing):
                 self._hanging.add(address)
+        for addresses in self._client.who_has(futures).values():
+            self._hanging.update(addresses)
 
     def _recover(self) -> None:
         """Wait until the scheduler can be reached again; all tables will be sent anew."""
@@ -146,3 +156,13 @@ class DaskWorkers(Elsewhere):
 
     def _forget(self, name: Name) -> None:
         self._tables.pop(name, None)
+
+
+def _checked(future: Future, result: Any) -> bytes:
+    """Return the answer to a bundle, or raise what happened instead."""
+    if future.status == "error":
+        _, error, trace = result
+        raise error.with_traceback(trace)
+    if future.status != "finished":
+        raise CancelledError(f"{future.key} is {future.status}")
+    return result

@@ -7,13 +7,15 @@ The table is sent once to each process; with every round go only the small state
 from __future__ import annotations
 
 import contextlib
+import math
+import pickle
 import signal
 import threading
 import uuid
 import weakref
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -44,10 +46,10 @@ class Name(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a process is to do: let a ladder in this state carry out an order."""
+    """Let a ladder in this state carry out an order."""
 
     name: Name
-    kind: type
+    kind: type[Traveller]
     state: Any
     order: Any
 
@@ -59,6 +61,16 @@ class Result(NamedTuple):
     """The number of draws; None where there was no start."""
     state: Any
     kept: tuple[np.ndarray, ...]
+
+
+class Bundle(NamedTuple):
+    """Tasks that one worker does one after the other, packed: fewer and larger parcels are less
+    work for those who carry them.
+    """
+
+    names: tuple[Name, ...]
+    """The problems that are needed, each once."""
+    tasks: bytes
 
 
 class Elsewhere(Workers):
@@ -77,7 +89,11 @@ class Elsewhere(Workers):
             Task(self._name(ladder.problem), type(ladder), ladder.state(), order)
             for ladder, order in zip(ladders, orders, strict=True)
         ]
-        results = self._carry_out_all(tasks)
+        n = min(len(tasks), max(1, self._at_a_time()))
+        answers = self._carry_out_all([_bundle(tasks[i::n]) for i in range(n)])
+        results: list[Any] = [None] * len(tasks)
+        for i, answer in enumerate(answers):
+            results[i::n] = pickle.loads(answer)
         for ladder, result in zip(ladders, results, strict=True):
             ladder.restore(result.state)
             ladder.receive(result.kept)
@@ -85,8 +101,12 @@ class Elsewhere(Workers):
         return [result.done for result in results]
 
     @abstractmethod
-    def _carry_out_all(self, tasks: list[Task]) -> list[Result]:
-        """Return the results in the order of the tasks."""
+    def _at_a_time(self) -> int:
+        """Return how many bundles can be worked on at the same time."""
+
+    @abstractmethod
+    def _carry_out_all(self, bundles: list[Bundle]) -> list[bytes]:
+        """Return what `work` answers to the bundles, in their order."""
 
     @abstractmethod
     def _forget(self, name: Name) -> None:
@@ -109,16 +129,19 @@ class Elsewhere(Workers):
                 self._seconds.pop(name, None)
                 self._forget(name)
 
-    def _note_seconds(self, names: set[Name], seconds: float) -> None:
-        for name in names:
+    def _note_seconds(self, bundle: Bundle, seconds: float) -> None:
+        for name in bundle.names:
             self._seconds[name] = max(seconds, self._seconds.get(name, 0.0))
 
-    def _patience(self, names: set[Name]) -> float | None:
-        """Return how long to wait for tasks on these problems; None where nobody knows yet."""
-        known = [self._seconds.get(name) for name in names]
-        if None in known:
-            return None
-        return max(_LEAST_PATIENCE, _PATIENCE * max(s for s in known if s is not None))
+    def _patience(self, bundles: Iterable[Bundle]) -> float:
+        """Return how long to wait for bundles; without end if nobody knows their problems yet."""
+        names = {name for bundle in bundles for name in bundle.names}
+        longest = max(self._seconds.get(name, math.inf) for name in names)
+        return max(_LEAST_PATIENCE, _PATIENCE * longest)
+
+
+def _bundle(tasks: list[Task]) -> Bundle:
+    return Bundle(tuple({task.name: None for task in tasks}), pickle.dumps(tasks))
 
 
 # In the other process.
@@ -147,15 +170,15 @@ class _Bench:
                 self._kept.move_to_end(name)
             return self._kept.get(name)
 
-    def put(self, name: Name, problem: Problem) -> _Kept:
+    def put(self, name: Name, problem: Problem) -> None:
         with self._lock:
             if name.run != self._run:
                 self._run, self.shelf = name.run, Shelf()
                 self._kept.clear()
-            kept = self._kept.setdefault(name, _Kept(problem))
+            if name not in self._kept:
+                self._kept[name] = _Kept(_writeable(problem))
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
-            return kept
 
     def drop(self, name: Name) -> None:
         with self._lock:
@@ -166,34 +189,39 @@ _bench = _Bench()
 _controllers: list[ThreadpoolController] = []
 
 
-def is_known(name: Name) -> bool:
-    """Return whether this process has a problem."""
-    return _bench.get(name) is not None
+def unknown(names: Iterable[Name]) -> list[Name]:
+    """Return the problems that this process does not have."""
+    return [name for name in names if _bench.get(name) is None]
 
 
-def work(task: Task, problem: Problem | None = None) -> Result:
-    """Carry out a task in this process, which has the problem if it is not given."""
+def work(bundle: Bundle, problems: Mapping[Name, Problem]) -> bytes:
+    """Carry out tasks in this process; `problems` are those that it may not have yet."""
+    for name, problem in problems.items():
+        _bench.put(name, problem)
+    with _undisturbed():
+        return pickle.dumps([_work(task) for task in pickle.loads(bundle.tasks)])
+
+
+def work_while_held(bundle: Bundle, problems: list[Problem]) -> bytes:
+    """Carry out tasks; keep their problems only as long as somebody else in this process does."""
+    given = dict(zip(bundle.names, problems, strict=True))
+    for name in unknown(bundle.names):
+        weakref.finalize(given[name], _bench.drop, name).atexit = False
+    return work(bundle, given)
+
+
+def _work(task: Task) -> Result:
     kept = _bench.get(task.name)
-    if kept is None:
-        assert problem is not None
-        kept = _bench.put(task.name, _writeable(problem))
+    assert kept is not None
     try:
         ladder = kept.idle.pop()
     except IndexError:
         ladder = task.kind.blank(kept.problem, task.state)
-    with _undisturbed():
-        ladder.restore(task.state)
-        done = carry_out(ladder, task.order, _bench.shelf)
-        result = Result(done, ladder.state(), ladder.kept(task.order, done or 0))
+    ladder.restore(task.state)
+    done = carry_out(ladder, task.order, _bench.shelf)
+    result = Result(done, ladder.state(), ladder.kept(task.order, done or 0))
     kept.idle.append(ladder)
     return result
-
-
-def work_while_held(task: Task, problem: Problem) -> Result:
-    """Carry out a task, and keep its problem only as long as somebody else in this process does."""
-    if not is_known(task.name):
-        weakref.finalize(problem, _bench.drop, task.name).atexit = False
-    return work(task, problem)
 
 
 @contextlib.contextmanager
@@ -218,5 +246,9 @@ def _writeable(problem: Problem) -> Problem:
 
 
 def _plain(data: Data) -> Data:
-    arrays = {name: a for name, a in data._asdict().items() if isinstance(a, np.ndarray)}
-    return data._replace(**{n: np.require(a, requirements="CAWE") for n, a in arrays.items()})
+    def plain(value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return value
+        return np.require(np.asarray(value), None, ["C", "A", "W"])
+
+    return Data(*map(plain, data))

@@ -7,6 +7,7 @@ that they share it. A process that cannot see the file gets the table itself, on
 from __future__ import annotations
 
 import contextlib
+import math
 import shutil
 import tempfile
 import time
@@ -16,8 +17,7 @@ from pathlib import Path
 import joblib
 from joblib.externals.loky.process_executor import ShutdownExecutorError
 
-from ..problem import Problem
-from .elsewhere import ClusterError, Elsewhere, Name, Result, Task, is_known, work
+from .elsewhere import Bundle, ClusterError, Elsewhere, Name, unknown, work
 
 # How often a round is begun anew after a process has died or hung.
 _MOST_ATTEMPTS = 4
@@ -42,13 +42,16 @@ class JoblibWorkers(Elsewhere):
     def _start(self) -> joblib.Parallel:
         return joblib.Parallel(self._n_jobs, batch_size=1, pre_dispatch="all").__enter__()
 
-    def _carry_out_all(self, tasks: list[Task]) -> list[Result]:
-        names = {task.name for task in tasks}
+    def _at_a_time(self) -> int:
+        return self._n_jobs
+
+    def _carry_out_all(self, bundles: list[Bundle]) -> list[bytes]:
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             began = time.monotonic()
-            self._parallel.timeout = self._patience(names)
+            patience = self._patience(bundles)
+            self._parallel.timeout = None if math.isinf(patience) else patience
             try:
-                results = self._round(tasks)
+                answers = self._round(bundles)
             except _LOST as error:
                 if attempt == _MOST_ATTEMPTS:
                     raise ClusterError(
@@ -58,19 +61,26 @@ class JoblibWorkers(Elsewhere):
                     ) from error
                 self._parallel = self._start()
                 continue
-            self._note_seconds(names, time.monotonic() - began)
-            return results
+            for bundle in bundles:
+                self._note_seconds(bundle, time.monotonic() - began)
+            return answers
         raise AssertionError("not reached")
 
-    def _round(self, tasks: list[Task]) -> list[Result]:
-        calls = (joblib.delayed(_open_and_work)(task, self._file(task.name)) for task in tasks)
-        results: list[Result | None] = list(self._parallel(calls))
-        unseen = [i for i, result in enumerate(results) if result is None]
+    def _round(self, bundles: list[Bundle]) -> list[bytes]:
+        calls = (
+            joblib.delayed(_open_and_work)(bundle, [self._file(name) for name in bundle.names])
+            for bundle in bundles
+        )
+        answers: list[bytes | None] = list(self._parallel(calls))
+        unseen = [i for i, answer in enumerate(answers) if answer is None]
         if unseen:
-            again = (joblib.delayed(work)(tasks[i], self._problem(tasks[i].name)) for i in unseen)
-            for i, result in zip(unseen, self._parallel(again), strict=True):
-                results[i] = result
-        return [result for result in results if result is not None]
+            again = (
+                joblib.delayed(work)(bundles[i], {n: self._problem(n) for n in bundles[i].names})
+                for i in unseen
+            )
+            for i, answer in zip(unseen, self._parallel(again), strict=True):
+                answers[i] = answer
+        return [answer for answer in answers if answer is not None]
 
     def _file(self, name: Name) -> Path:
         path = self._folder / f"{name.number}.joblib"
@@ -86,13 +96,16 @@ class JoblibWorkers(Elsewhere):
             self._written.remove(name)
 
 
-def _open_and_work(task: Task, path: Path) -> Result | None:
-    """Carry out a task; return None if this process can see neither problem nor file."""
-    if is_known(task.name):
-        return work(task)
+def _open_and_work(bundle: Bundle, paths: list[Path]) -> bytes | None:
+    """Carry out a bundle; return None if this process cannot see the files of what it lacks."""
+    missing = set(unknown(bundle.names))
     try:
         # Copied where it is written to, which it never is: pages are shared with all others.
-        problem: Problem = joblib.load(path, mmap_mode="c")
+        problems = {
+            name: joblib.load(path, mmap_mode="c")
+            for name, path in zip(bundle.names, paths, strict=True)
+            if name in missing
+        }
     except FileNotFoundError:
         return None
-    return work(task, problem)
+    return work(bundle, problems)

@@ -15,7 +15,7 @@ from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
 from ..problem import Problem, log_prior
 from ..trace import Output, empty_output, packed_output, state_size, unpack
-from .ladder_state import LadderState, make_columns, restore, state_of
+from .ladder_state import LadderState, restore, state_of
 from .library import Shelf
 from .running import NoStart
 
@@ -54,7 +54,6 @@ class Replicas:
         seeds = seed.spawn(n + 1)
         self.problem = problem
         self._loop = units.load("tempered")
-        self._fit = units.load_fit()
         chains = [problem.new_chain(s) for s in seeds[:n]]
         # Room that is not written to until it is needed, which may be in another process.
         columns = np.zeros((n, *chains[0].columns.shape))
@@ -90,8 +89,7 @@ class Replicas:
         if n_draws > len(self.output[1]):  # compiled code would write behind the arrays
             raise ValueError(f"{n_draws} draws at once; the output has room for {LARGEST_ROUND}")
         if n_draws > 0:
-            for r in np.flatnonzero(self._without_columns):
-                self._make_columns(int(r))
+            self._make_columns(self._without_columns)
         given = np.isnan(self.chains.numbers[:, LOG_LIKELIHOOD])
         done = self._loop(
             self.chains, self.priors, self.problem.seen, self.scratch, self.ladder,
@@ -127,10 +125,11 @@ class Replicas:
         """Take the draws of a round that was carried out elsewhere."""
         unpack(self.output, kept)
 
-    def _make_columns(self, replica: int) -> None:
-        chain = Chain(*(array[replica] for array in self.chains))
-        make_columns(chain, self._fit, self.problem.seen, self.scratch)
-        self._without_columns[replica] = False
+    def _make_columns(self, missing: np.ndarray) -> None:
+        """Make columns where they are missing, which is then set to false."""
+        if missing.any():
+            make = units.load_make_columns()
+            make(self.chains, self.problem.seen, self.scratch, missing)
 
     def optimise(self, share: float) -> None:
         """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""
@@ -185,8 +184,7 @@ class Replicas:
             return data.y.copy()
         n = len(data.y)
         r = self.cold
-        if self._without_columns[r]:
-            self._make_columns(r)
+        self._make_columns(self._without_columns)
         slots = self.chains.slots[r, : len(trees)]
         columns = self.chains.columns[r].reshape(-1, n)[slots]
         return data.y - np.linalg.lstsq(columns.T, data.y, rcond=None)[0] @ columns

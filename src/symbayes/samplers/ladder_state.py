@@ -6,13 +6,12 @@ depends on its tree and the table alone, and an inner product on its two columns
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.chain import LOG_LIKELIHOOD, Chain, Scratch
-from ..kernels.likelihood import Data
+from ..kernels.chain import Chain
 from ..kernels.tree_prior import Prior
 from ..trace import state_size
 
@@ -68,17 +67,6 @@ def restore(
         size = state_size(rest, 1)
         chains.nodes[r, start : start + size] = rest[:size]
         rest = rest[size:]
-
-
-def make_columns(chain: Chain, fit: Callable[..., float], data: Data, scratch: Scratch) -> None:
-    """Make the columns of a chain, and their inner products, from its trees.
-
-    Its numbers stay: they may have come about in another order of the terms, which rounds
-    otherwise. A state that was given and is not fitted yet (`kernels.run`) is left to the loop.
-    """
-    if not np.isnan(chain.numbers[LOG_LIKELIHOOD]):
-        for k in range(int(chain.n_terms[0])):
-            fit(chain, int(chain.slots[k]), k + 1, data, scratch, True)
 
 
 def _starts(chains: Chain) -> Iterator[tuple[int, int]]:

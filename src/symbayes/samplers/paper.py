@@ -13,7 +13,7 @@ from ..kernels.tree_prior import Prior
 from ..prior import NoisePrior, require_count
 from ..problem import Problem
 from ..trace import ChainTrace, Output, Trace, empty_output, packed_output, split_terms, unpack
-from .ladder_state import LadderState, make_columns, restore, state_of
+from .ladder_state import LadderState, restore, state_of
 from .library import Shelf
 from .running import Look, NoStart, Report, Status, Watch, Workers, run_rounds
 
@@ -136,7 +136,6 @@ class PaperChain:
         room = _TREES_A_UNIT * _LARGEST_ROUND + 1
         self.problem = problem
         self._loop = units.load(PaperSampler.name)
-        self._fit = units.load_fit()
         self.chain = problem.new_chain(seed)
         self.prior = problem.new_prior(PaperSampler.move_shape)
         self.scratch = problem.new_scratch()
@@ -144,7 +143,7 @@ class PaperChain:
         self.times = np.zeros(room, np.int64)
         self.clock = np.zeros(1, np.int64)
         self.trace = ChainTrace()
-        self._without_columns = False
+        self._without_columns = np.zeros(1, bool)
 
     @classmethod
     def blank(cls, problem: Problem, state: LadderState) -> PaperChain:
@@ -161,9 +160,9 @@ class PaperChain:
 
     def carry_out(self, order: Trees, shelf: Shelf) -> int:
         """Propose trees; return how many were accepted, now in `output` and `times`."""
-        if self._without_columns:
-            make_columns(self.chain, self._fit, self.problem.data, self.scratch)
-            self._without_columns = False
+        if self._without_columns.any():
+            make = units.load_make_columns()
+            make(self._stacked()[0], self.problem.data, self.scratch, self._without_columns)
         accepted = self._loop(
             self.chain, self.prior, self.problem.data, self.scratch,
             order.n_trees, order.most_accepted, self.clock, *self.output, self.times,
@@ -179,7 +178,7 @@ class PaperChain:
     def restore(self, state: LadderState) -> None:
         """Go on from a state of a chain on the same problem."""
         restore(state, *self._stacked(), {"clock": self.clock})
-        self._without_columns = True
+        self._without_columns[:] = True
 
     def kept(self, order: Trees, n_draws: int) -> tuple[np.ndarray, ...]:
         """Return the models of a round, as they are sent."""
