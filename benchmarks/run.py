@@ -21,6 +21,7 @@ MEASURES = (
     "memory",
     "growth",
     "cores",
+    "places",
     "default_call",
     "recovery",
     "calibration",

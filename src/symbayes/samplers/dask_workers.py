@@ -23,6 +23,8 @@ from .elsewhere import Bundle, ClusterError, Elsewhere, Name, work_while_held
 _SECONDS_A_LOOK = 1.0
 # How long a cluster may be without workers, or a client without its scheduler.
 _SECONDS_WITHOUT = 60.0
+# Sending a table may take so long. Dask itself gives up on silent workers after five minutes.
+_SECONDS_TO_SEND = 900.0
 # How often in one round the cluster may lose what it was given.
 _MOST_LOSSES = 5
 _LOST = (CancelledError, CommClosedError, TimeoutError, OSError)
@@ -66,7 +68,8 @@ class DaskWorkers(Elsewhere):
                 if losses == _MOST_LOSSES:
                     raise ClusterError(
                         f"the Dask cluster lost its work {losses} times in the same round "
-                        f"({type(error).__name__}); look at the logs of its scheduler"
+                        f"({type(error).__name__}); look at the logs of its workers, which may "
+                        "have too little memory, and of its scheduler"
                     ) from error
                 self._recover()
         return [answers[i] for i in range(len(bundles))]
@@ -113,14 +116,21 @@ class DaskWorkers(Elsewhere):
                 )
         names = [name for bundle in bundles.values() for name in bundle.names]
         for name in set(names) - set(self._tables):
-            self._tables[name] = self._client.scatter(
-                self._problem(name), workers=where, broadcast=names.count(name) > 1, hash=False
-            )
+            self._tables[name] = self._send(name, where, names.count(name) > 1)
         tables = [[self._tables[name] for name in bundle.names] for bundle in bundles.values()]
         futures = self._client.map(
             work_while_held, list(bundles.values()), tables, workers=where, pure=False
         )
         return dict(zip(bundles, futures, strict=True))
+
+    def _send(self, name: Name, where: list[str] | None, broadcast: bool) -> Future:
+        def scatter() -> Any:
+            return self._client.scatter(
+                self._problem(name), workers=where, broadcast=broadcast, hash=False,
+                asynchronous=True,
+            )  # fmt: skip
+
+        return self._client.sync(scatter, callback_timeout=_SECONDS_TO_SEND)
 
     def _workers(self) -> list[str]:
         return list(self._client.nthreads())
@@ -141,13 +151,20 @@ class DaskWorkers(Elsewhere):
                 self._hanging.add(address)
         for addresses in self._client.who_has(futures).values():
             self._hanging.update(addresses)
+        self._tables.clear()  # some may be with such a worker alone
 
     def _recover(self) -> None:
-        """Wait until the scheduler can be reached again; all tables will be sent anew."""
+        """Wait until there are a scheduler and workers again; all tables will be sent anew."""
         self._tables.clear()
         began = time.monotonic()
-        while self._client.status != "running":
-            if self._client.status == "closed" or time.monotonic() - began > _SECONDS_WITHOUT:
+        while True:
+            with contextlib.suppress(*_LOST):
+                if self._client.status == "running" and self._workers():
+                    return
+            seconds = time.monotonic() - began
+            if self._client.status == "running":
+                self._require_workers(seconds)
+            elif self._client.status == "closed" or seconds > _SECONDS_WITHOUT:
                 raise ClusterError(
                     "the connection to the Dask scheduler is lost; start the cluster again, connect"
                     " a new client, and fit again"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import multiprocessing
 import shutil
 import tempfile
 import time
@@ -21,7 +22,8 @@ from .elsewhere import Bundle, ClusterError, Elsewhere, Name, unknown, work
 
 # How often a round is begun anew after a process has died or hung.
 _MOST_ATTEMPTS = 4
-_LOST = (BrokenExecutor, ShutdownExecutorError, TimeoutError)
+# The time limit of joblib raises an error of its own kind.
+_LOST = (BrokenExecutor, ShutdownExecutorError, TimeoutError, multiprocessing.TimeoutError)
 
 
 class JoblibWorkers(Elsewhere):
