@@ -36,13 +36,15 @@ class Rates:
     """Mean number of nodes of the trees in the state."""
 
 
-def problem_for(X: np.ndarray, y: np.ndarray, terms: TermsPrior | int) -> Problem:
+def problem_for(
+    X: np.ndarray, y: np.ndarray, terms: TermsPrior | int, operators: str = OPERATORS
+) -> Problem:
     """Return what the estimator would sample from, with default beliefs."""
     table = check_table(BayesianSymbolicRegressor(), X, y, None)
     n_features = len(table.used)
     return make_problem(
         table,
-        operator_weights(OPERATORS),
+        operator_weights(operators),
         np.full(n_features, 1.0 / n_features),
         TreePrior(),
         NoisePrior(),

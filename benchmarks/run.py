@@ -20,6 +20,7 @@ MEASURES = (
     "cold_start",
     "memory",
     "growth",
+    "large",
     "cores",
     "places",
     "default_call",

@@ -23,7 +23,7 @@ def answers(model, X):
         model.formulas_.to_csv(), model.pareto_.to_csv(), model.inclusion_probability().to_csv(),
         str(model.best_formula_), repr(model.select("one_standard_error")),
         model.select("accuracy").text(digits=17), model.best_formula_.latex(),
-        repr(model.diagnostics_),
+        repr(dict(model.diagnostics_)),
     ]  # fmt: skip
     if hasattr(model, "history_"):
         texts.append(model.history_.to_csv())

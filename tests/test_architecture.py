@@ -24,7 +24,7 @@ ORDER = [
     ["archive", "known_terms", "normal_form", "prior", "refit", "simple_numbers"],
     ["column_weights", "expression", "parts", "skeleton", "validation", "polish"],
     ["constants", "equivalence", "parser", "prediction", "printing", "term_trees"],
-    ["latex", "numpy_code", "rounding", "simplification"],
+    ["latex", "numpy_code", "powers", "rounding", "simplification"],
     ["mathml"],
     ["formula", "problem", "trace"],
     [
@@ -44,7 +44,8 @@ ORDER = [
     ["samplers.shortest"],
     ["samplers.search"],
     ["samplers.paper", "samplers.tempered"],
-    ["diagnostics", "fitting", "verdict"],
+    ["block_fitting", "diagnostics", "verdict"],
+    ["fitting"],
     ["grouping", "parameters", "stages"],
     ["listing", "posterior"],
     [
@@ -80,10 +81,10 @@ ORDER = [
     [
         "commands",
         "commands.statuses",
-        "commands.messages",
+        "commands.wording",
         "commands.models",
-        "commands.answer_text",
     ],
+    ["commands.answer_text", "commands.messages"],
     ["commands.destinations", "commands.facts", "commands.parsing", "commands.reading"],
     ["commands.columns", "commands.delivery"],
     ["commands.fit", "commands.predict", "commands.reproduce", "commands.show"],

@@ -98,6 +98,20 @@ def test_r_hat_is_the_same_on_either_side(tempered):
     for name in ("n_nodes", "noise", "rmse"):
         draws = values(data, "posterior", name).astype(float)
         assert float(az.rhat(draws, method="split")) == pytest.approx(r_hat(draws), abs=1e-6)
+    sizes = values(data, "posterior", "n_nodes").astype(float)
+    told = tempered.diagnostics_["r_hat"]["n_nodes"]
+    assert float(az.rhat(sizes, method="split")) == pytest.approx(told, abs=1e-6)
+
+
+def test_sizes_are_those_of_the_trees(tempered):
+    """Those of formulas have coefficients, intercept and signs besides."""
+    data = tempered.to_arviz()
+    state = tempered._posterior.states[0]
+    sizes = values(data, "posterior", "n_nodes")[values(data, "trees", "state") == 0]
+    assert set(sizes) == {sum(len(tree) for tree in state.trees)}
+    formulas = values(data, "trees", "formula")[values(data, "trees", "state") == 0]
+    assert Formula(formulas[0], ["x0", "x1"]).n_nodes > sizes[0]
+    assert "without coefficients" in data["posterior"]["n_nodes"].attrs["description"]
 
 
 def test_draws_are_those_of_the_chains(tempered):

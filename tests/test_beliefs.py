@@ -190,13 +190,22 @@ def test_what_a_belief_about_noise_means():
     assert noise_prior(NoisePrior(1.0, 2.0), default) == NoisePrior(1.0, 2.0)
 
 
+@pytest.mark.parametrize("belief", [1, 2.0])
+def test_a_share_of_noise_is_no_percentage(belief):
+    says = f"{belief:g} is {belief:g}00 % of the spread of y; {belief:g} % is 0.0{belief:g}"
+    with pytest.raises(ValueError, match=says):
+        noise_prior(belief, NoisePrior())
+    # Who writes the prior itself may believe what he likes.
+    assert NoisePrior(10.0, 4.0).scale == 4.0
+
+
 def test_noise_known_to_be_large_keeps_formulas_short():
     """Six rows with noise: believed to be small it is fitted, believed to be large it is not."""
     x = np.linspace(0, 1, 12)[:, None]
     y = x[:, 0] + RNG.normal(0, 0.3, 12)
     sizes = [
         small(noise_prior=belief, draws=300, chains=2, tune=300).fit(x, y).formulas_
-        for belief in ("small", 1.0)
+        for belief in ("small", 0.9)
     ]
     means = [float((t["probability"] * t["n_nodes"]).sum()) for t in sizes]
     assert means[1] < means[0]

@@ -1,14 +1,20 @@
 """How well data know the constants of a formula, against linear regression and SciPy."""
 
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import optimize
 
-from symbayes.constants import Sight, with_digits
+from symbayes.constants import Sight, signs, with_digits
+from symbayes.expression import constants
 from symbayes.parser import parse
 from symbayes.printing import to_text
 
 from .fits import NOISY, X, small
+from .formulas import expressions
 
 RNG = np.random.default_rng(95)
 NAMES = ["x0", "x1"]
@@ -78,6 +84,20 @@ def test_constants_that_are_known_only_together_keep_their_digits():
     assert len(text) < 30
 
 
+def test_constants_that_make_up_for_each_other_get_as_few_digits_as_it_takes():
+    y = 5 * np.exp(-0.7 * X[:, 0]) + RNG.normal(0, 0.1, 60)
+    text = digits("2.41098683847*exp(-0.700144584602*x0 + 0.722518186056)", y)
+    assert max(len(number) for number in re.findall(r"[\d.]+", text)) <= 7
+    shown, exact = parse(text, NAMES), parse("2.41098683847*exp(-0.7001446*x0 + 0.7225182)", NAMES)
+    assert sight(y).loss(exact, list(constants(shown))) <= 0.2
+
+
+def test_digits_are_few_where_more_would_not_help():
+    offset = 98765432101234.56
+    y = 1.5 * X[:, 0] + RNG.normal(0, 0.1, 60)
+    assert digits(f"1.5*(x0 + {offset}) - {1.5 * offset}", y).count("(x0 + 98765400000000)") == 1
+
+
 def test_constants_of_a_model():
     model = small(operators=["square"], draws=100, tune=200).fit(X, NOISY)
     table = model.constants(0, level=0.95)
@@ -92,6 +112,52 @@ def test_constants_of_a_model():
     for value in table["value"]:
         assert f"{value:.3g}" in text or f"{value:.4g}" in text
     assert text != model.best_formula_.text(digits=6)
+
+
+def test_a_constant_that_is_subtracted_is_negative():
+    noise = np.random.default_rng(7).normal(0, 0.05, 60)
+    model = small(operators=["*", "square"], draws=100, tune=200)
+    table = model.fit(X, 3 * X[:, 0] ** 2 - 5 + noise).constants()
+    assert " - 5" in str(model.best_formula_)
+    np.testing.assert_allclose(table["value"], [3, -5], atol=0.1)
+    assert (table["lower"] < table["value"]).all()
+    assert (table["value"] < table["upper"]).all()
+    np.testing.assert_allclose(
+        table["upper"] - table["value"], table["value"] - table["lower"], rtol=1e-9
+    )
+    model.fit(X, -2 * X[:, 0] ** 2 - 0.4 * X[:, 1] ** 2 + noise)
+    np.testing.assert_allclose(model.constants()["value"][:2], [-2, -0.4], atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("3*x0 - 5", [3, -5]),
+        ("-2*x0 - 0.5*x1*x0 - 7/x0", [-2, -0.5, -7]),
+        ("x0 - exp(-2*x0 - 3)*5", [-2, -3, 5]),
+        ("x0 - (2*x1 + 3)", [2, 3]),
+        ("x0 - (2*x1 - 3)*4", [2, -3, 4]),
+        ("-(2 - x1)/(3 - 4*x0)", [2, 3, -4]),
+        ("x0 - 2*x1**2 - sin(3)", [-2, 3]),
+    ],
+)
+def test_signs_are_those_in_the_text(text, expected):
+    expression = parse(text, NAMES)
+    found = [s * v for s, v in zip(signs(expression), constants(expression), strict=True)]
+    assert found == expected
+
+
+@given(expressions(st.integers(20, 99).map(float)))
+def test_signs_of_any_expression(expression):
+    """Read off the text: two digits are a constant, one is an exponent or the 1 of an inverse."""
+    text = to_text(expression, ["a", "b", "c"], 17)
+    expected = [
+        (-1) ** minus.count("-") * int(number)
+        for minus, number in re.findall(r"((?:- ?)*)(\d\d)", text)
+    ]
+    found = [s * v for s, v in zip(signs(expression), constants(expression), strict=True)]
+    if not re.search(r"\d\d\*\*", text):  # the sign before a power is not that of its base
+        assert found == expected
 
 
 @pytest.mark.parametrize(

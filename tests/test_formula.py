@@ -10,7 +10,7 @@ import pytest
 import sympy
 
 from symbayes import Formula
-from symbayes.parser import FormulaSyntaxError
+from symbayes.parser import FormulaSyntaxError, parse
 
 X = np.array([[1.0, 5.0], [2.0, 7.0], [-1.0, 0.5]])
 
@@ -168,3 +168,13 @@ def test_wrong_digits(method, digits, error, says):
 @pytest.mark.parametrize("method", ["text", "latex", "mathml"])
 def test_digits_may_be_numpy_integers(method):
     assert "1.23" in getattr(Formula("1.23456*x0", ["x0"]), method)(digits=np.int64(3))
+
+
+def test_a_simpler_form_keeps_the_digits_of_a_fit():
+    expression = parse("2.997123*x0/x0**2 + 0.0027123", ["x0"])
+    fitted = Formula._from_expression(expression, ["x0"], [4, 2])
+    assert str(fitted) == "2.997*x0/x0**2 + 0.0027"
+    assert str(fitted.simplify()) in ("2.997/x0 + 0.0027", "0.0027 + 2.997/x0")
+    # An exponent is no measurement.
+    root = Formula._from_expression(parse("1.2345*sqrt(exp(x0/3))", ["x0"]), ["x0"], [2, 1])
+    assert "0.166667" in str(root.simplify())

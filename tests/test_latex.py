@@ -1,6 +1,9 @@
 """LaTeX: as mathematics is written, and nothing that can be misread."""
 
+import unicodedata
+
 import pytest
+from matplotlib.mathtext import MathTextParser
 
 from symbayes.latex import latex_name, to_latex
 from symbayes.parser import parse
@@ -43,10 +46,16 @@ def test_latex(text, latex):
         ("2*`7`", r"2 \cdot \mathrm{7}"),  # not 27
         ("mass*area", r"\mathrm{mass} \, \mathrm{area}"),  # not massarea
         ("2*x0*mass", r"2 \, x_{0} \, \mathrm{mass}"),
+        (
+            "2*`air speed (m/s)`**2*mass",
+            r"2 \cdot \left(\mathrm{air\ speed\ (m/s)}\right)^{2} \cdot \mathrm{mass}",
+        ),
+        ("1/`air speed (m/s)`", r"\frac{1}{\mathrm{air\ speed\ (m/s)}}"),
+        ("x0**5", "x_{0}^{5}"),
     ],
 )
 def test_nothing_is_misread(text, latex):
-    names = ["x0", "e", "7", "mass", "area"]
+    names = ["x0", "e", "7", "mass", "area", "air speed (m/s)"]
     assert to_latex(parse(text, names), names) == latex
 
 
@@ -55,9 +64,16 @@ def test_nothing_is_misread(text, latex):
     [
         ("x12", "x_{12}"),
         ("v_3", "v_{3}"),
-        ("λ2", "λ_{2}"),
+        ("λ2", r"\lambda_{2}"),
         ("t", "t"),
-        ("λ", "λ"),
+        ("λ", r"\lambda"),
+        ("θ", r"\theta"),
+        ("Ω", r"\Omega"),
+        ("µ", r"\mu"),
+        ("\u0391", r"\mathrm{A}"),  # LaTeX has no capital alpha
+        ("\u03a1_1", r"\mathrm{P}_{1}"),
+        ("\u03c3z", r"\mathrm{{\sigma}z}"),
+        ("ж", "ж"),
         ("a b", r"\mathrm{a\ b}"),
         ("50%", r"\mathrm{50\%}"),
         ("a_b", r"\mathrm{a\_b}"),
@@ -79,3 +95,24 @@ def test_nothing_is_misread(text, latex):
 )
 def test_latex_names(name, latex):
     assert latex_name(name) == latex
+
+
+SMALL = [chr(c) for c in range(0x3B1, 0x3CA)]
+CAPITAL = [chr(c) for c in range(0x391, 0x3AA) if c != 0x3A2]
+
+
+def test_greek_letters_are_commands_that_renderers_know():
+    parser = MathTextParser("path")
+    for letter in SMALL + CAPITAL:
+        for name in (letter, f"{letter}_1", f"a {letter}b"):
+            latex = to_latex(parse(f"2*`{name}`**2", [name]), [name])
+            assert latex.isascii()
+            parser.parse(f"${latex}$")
+
+
+def test_greek_letters_are_told_from_each_other():
+    names = {latex_name(letter) for letter in SMALL + CAPITAL}
+    assert len(names) == 49
+    for letter in SMALL + CAPITAL:
+        called = unicodedata.name(letter).split()[-1].lower().replace("lamda", "lambda")
+        assert called in latex_name(letter).lower() or len(latex_name(letter)) == len(r"\mathrm{A}")

@@ -9,7 +9,7 @@ from symbayes import OPERATORS
 from symbayes.mathml import TEMPLATES, to_mathml
 from symbayes.parser import parse
 
-NAMES = ["x", "y", "x0", "mass", "e", "7"]
+NAMES = ["x", "y", "x0", "mass", "e", "7", "speed (m/s)"]
 
 
 def content(text, **options):
@@ -67,6 +67,15 @@ def test_every_operator_has_a_template_with_its_operands():
             "<msup><mn>10</mn><mrow><mo>&#x2212;</mo><mn>7</mn></mrow></msup>",
         ),
         ("1.000000001*x", "<mi>x</mi>"),
+        ("x**5", "<msup><mrow><mi>x</mi></mrow><mn>5</mn></msup>"),
+        # Names of more than a word: nothing runs together, and a power is not that of the unit.
+        (
+            "x*`speed (m/s)`**2*sin(y)",
+            "<mi>x</mi><mo>&#x22C5;</mo><msup><mrow><mrow><mo>(</mo><mi>speed (m/s)</mi><mo>)</mo>"
+            "</mrow></mrow><mn>2</mn></msup><mo>&#x22C5;</mo><mi>sin</mi><mo>&#x2061;</mo>"
+            "<mrow><mo>(</mo><mi>y</mi><mo>)</mo></mrow>",
+        ),
+        ("sqrt(`speed (m/s)`)", "<msqrt><mi>speed (m/s)</mi></msqrt>"),
     ],
 )  # fmt: skip
 def test_mathml(text, expected):

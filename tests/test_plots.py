@@ -1,5 +1,6 @@
 """Plots: what they show, on which Axes, and names that must not be read as anything but names."""
 
+import copy
 import itertools
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
 
 from symbayes import Formula, plots
+from symbayes.parser import parse
 from symbayes.plots.tree import Node, lay_out
 
 from .fits import NOISY, X, small
@@ -248,6 +250,12 @@ def test_a_tree_has_a_box_a_node_and_a_line_below_each_but_the_root(ax):
         assert (x1, y1) in [text.get_position() for text in ax.texts]
 
 
+def test_constants_of_a_tree_have_the_digits_of_the_text(ax):
+    expression = parse("2.9971234567*x + 0.0414512345", ["x"])
+    plots.plot_tree(Formula._from_expression(expression, ["x"], [7, 2]), ax=ax)
+    assert [label.get_text() for label in ax.texts] == ["+", "\u00d7", "2.997123", "x", "0.041"]
+
+
 def test_the_boxes_of_a_large_tree_do_not_overlap_where_they_are_drawn():
     part = "exp(x0)*cos(long_name/2.25) - 3.1415*sqrt(x0*x0 + long_name) + x0/(x0 - 2)"
     formula = Formula(f"({part})*({part}) - log({part})", ["x0", "long_name"])
@@ -290,3 +298,23 @@ def test_a_tree_is_drawn_the_same_wherever_it_hangs():
     part = Node("*", "operator", (Node("x", "column"), Node("long name", "column")))
     x = lay_out(Node("+", "operator", (part, part))).x
     np.testing.assert_allclose(np.diff(x[1:4]), np.diff(x[4:7]))
+
+
+def test_bars_of_formulas_that_begin_alike_can_be_told_apart(model, ax):
+    start = " + ".join(f"sin({i}.5*x0)" for i in range(9))
+    texts = [f"1.25*{start} + x1", f"1.26*{start} - x1", f"1.27*{start} - cos(x1)", "x0"]
+    changed = copy.copy(model)
+    changed.formulas_ = model.formulas_.head(1).loc[[0] * 4].assign(formula=texts)
+    plots.plot_formulas(changed, ax=ax)
+    labels = [text.get_text() for text in ax.texts if "x" in text.get_text()]
+    assert labels[3] == "x0"
+    for label, end in zip(labels, (") + x1", ") - x1", ") - cos(x1)"), strict=False):
+        assert label.startswith("1.2")
+        assert label.endswith(end)
+        assert len(label) < 100
+
+
+def test_an_axis_says_how_many_draws_are_shown(ax):
+    many = small(draws=300, chains=2).fit(X, NOISY)
+    plots.plot_trace(many, ax=ax)
+    assert ax.get_xlabel() == "draw, 2 chains side by side, 1 in 2 shown"

@@ -1,11 +1,15 @@
 """From draws to probabilities and predictions, against formulas worked out by hand."""
 
+import re
+
 import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TreePrior
 from symbayes.evaluation import evaluate_trees
+from symbayes.fitted import State
 from symbayes.fitting import Fitter
+from symbayes.grouping import inclusion
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
 from symbayes.listing import Lister
@@ -115,6 +119,12 @@ def test_holding_times_are_weights():
     assert [weight for weight, _ in result.models] == pytest.approx([0.75, 0.25])
 
 
+def test_a_column_of_all_formulas_has_probability_one():
+    states = [State((tree(0), *[tree(1)] * (i > 0)), 0.1, 0.0, 0.0) for i in range(10)]
+    assert sum(state.weight for state in states) < 1.0
+    assert inclusion(states, 2).tolist() == [1.0, 0.9]
+
+
 def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
     draws = [[tree("exp", "lt", 0, a=0.5)]] * 3 + [[tree("sin", "lt", 0)], [tree("cos", "lt", 1)]]
     calls = []
@@ -133,6 +143,35 @@ def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
     frame, _ = table_of(posterior(draws))
     assert calls == [1, 2]
     assert len(frame) == 3
+
+
+def test_digits_are_few_also_when_out_of_time():
+    late = posterior([[tree(0)], [tree(1)], [tree("square", 0)]], late=True)
+    frame, _ = late.table(lambda: True)
+    for text in frame["formula"]:
+        assert max(len(number) for number in re.findall(r"[\d.]+", text)) <= 5
+
+
+def test_the_front_is_polished_too(monkeypatch):
+    """However improbable its formulas are; others are not, beyond the first ones."""
+    monkeypatch.setattr("symbayes.grouping._LOOKED_AFTER", 1)
+    draws = [[tree(1)]] * 5 + [[tree("cos", "lt", 1, a=3.0)]] * 2
+    frame, formulas = table_of(posterior([*draws, [tree("square", "lt", 0, a=1.0, b=0.7)]]))
+    place = frame.index[frame["formula"].str.contains("x0")][0]
+    assert place == 2
+    # The offset in the square was a draw. The data do not ask for it.
+    assert "*x0**2 - 2.05" in frame["formula"][place]
+    assert "cos(3*x1 + 3)" in formulas[1].text(6)
+
+
+def test_formulas_that_turn_out_equal_do_not_count_twice(monkeypatch):
+    """The first two are one formula: a third one is looked after."""
+    monkeypatch.setattr("symbayes.grouping._LOOKED_AFTER", 2)
+    polished = []
+    monkeypatch.setattr("symbayes.fitting.polish", lambda trees, *_: polished.append(1) or trees)
+    draws = [[tree("cube", 0)]] * 3 + [[tree("*", 0, "square", 0)]] * 2
+    posterior([*draws, [tree("+", "exp", "lt", 0, 1)], [tree("+", "sin", "lt", 0, 1)]])
+    assert len(polished) == 1
 
 
 def test_equal_structures_and_equal_functions_are_one_formula():

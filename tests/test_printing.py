@@ -23,7 +23,11 @@ NAMES = ["x0", "x1"]
         ("x0/(x1*2)", "x0/(x1*2)"),
         ("x0*(x1/2)", "x0*x1/2"),
         ("(x0 + 1)**2", "(x0 + 1)**2"),
-        ("(x0**2)**3", "(x0**2)**3"),
+        ("(x0**2)**3", "x0**6"),
+        ("x0**5", "x0**5"),
+        ("1/(x0 + 1)**4", "1/(x0 + 1)**4"),
+        ("(x0**12)**2", "(x0**12)**2"),  # larger ones cannot be read
+        ("x0**2*x0", "x0**2*x0"),
         ("exp(x0)**2", "exp(x0)**2"),
         ("1/(x0 + x1)", "1/(x0 + x1)"),
         ("-(1/x0)", "-(1/x0)"),
@@ -42,6 +46,7 @@ def test_all_digits_keep_the_grouping():
     text = "x0 + (x1 + 0.10000000000000001)*(x0*x1)"
     assert to_text(parse(text, NAMES), NAMES, digits=17) == text
     assert to_text(parse(text, NAMES), NAMES) == "x0 + (x1 + 0.1)*x0*x1"
+    assert to_text(parse("x0**5", NAMES), NAMES, digits=17) == "(x0**2)**2*x0"
 
 
 def test_numbers_stay_finite_when_rounded():

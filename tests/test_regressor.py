@@ -22,6 +22,7 @@ from symbayes import (
     TemperedSampler,
     TermsPrior,
     TreePrior,
+    load,
 )
 from symbayes.kernels import opcodes
 from symbayes.parser import parse
@@ -59,6 +60,17 @@ def test_scikit_learn_checks(estimator, check):
 
 
 # Parameters.
+
+
+def test_diagnostics_print_on_one_screen(noisy, tmp_path):
+    text = repr(noisy.diagnostics_)
+    assert len(text) < 3_000
+    assert "'log_likelihood': <2 x array, the first of shape (100,)>" in text
+    assert "'found': <" in text
+    assert f"'verdict': {noisy.diagnostics_['verdict']!r}" in text
+    noisy.save(tmp_path / "m")
+    assert repr(load(tmp_path / "m").diagnostics_) == text
+    assert isinstance(noisy.diagnostics_, dict)
 
 
 def test_parameters_round_trip():

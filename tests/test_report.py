@@ -164,6 +164,37 @@ def test_long_formulas_are_text_that_breaks_lines(plain, tmp_path, monkeypatch):
     page = page_of(changed, tmp_path)
     assert ("div", "class", "formula scroll wide") in page.attributes
     assert ("code", long.text(4)) in page.texts
+    # Where one is, all of its table are.
+    short = plain.formula_objects_[1].text()
+    assert ("code", short) in page.texts
+    assert ("code", short) not in page_of(plain, tmp_path).texts
+
+
+def test_constants_have_their_intervals(plain, tmp_path):
+    page = page_of(plain, tmp_path)
+    assert ("caption", "Constants of the best formula") in page.texts
+    table = plain.constants()
+    assert len(table) == 2
+    for row in table.itertuples():
+        assert ("td", f"{row.value:#.4g}") in page.texts
+        assert ("td", f"{row.lower:#.4g} to {row.upper:#.4g}") in page.texts
+
+
+def test_a_constant_that_others_make_up_for_has_no_interval(plain, tmp_path):
+    changed = copy.copy(plain)
+    changed.best_formula_ = Formula("2*exp(x0 + 1) + 3", ["x0", "x1"])
+    changed.formula_objects_ = [changed.best_formula_, *plain.formula_objects_[1:]]
+    cells = [text for tag, text in page_of(changed, tmp_path).texts if tag == "td"]
+    assert cells.count("any, as others make up for it") == 2
+
+
+def test_table_and_plot_show_as_many_formulas(plain, tmp_path):
+    many = copy.copy(plain)
+    many.formulas_ = pd.concat([plain.formulas_] * 9, ignore_index=True)
+    many.formula_objects_ = plain.formula_objects_ * 9
+    page = page_of(many, tmp_path)
+    assert re.search(r"The 8 most probable of \d+ formulas found", page.text)
+    assert re.search(r"The 8 most probable of \d+ formulas$", page.text, re.MULTILINE)
 
 
 def test_use_and_repetition_as_printed(plain, tmp_path):
@@ -211,6 +242,10 @@ def test_the_verdict_is_that_of_the_diagnostics(plain, tmp_path):
     assert ("p", "class", "verdict doubtful") in page.attributes
     assert ("td", "1.234") in page.texts
     assert ("td", "57") in page.texts
+    known = with_diagnostics(plain, r_hat={"log_likelihood": 1.0, "n_nodes": 1.0})
+    cells = [text for tag, text in page_of(known, tmp_path).texts if tag == "td"]
+    assert {"Log-likelihood", "Size, in nodes of the trees"} <= set(cells)
+    assert "n_nodes" not in cells
     fine = with_diagnostics(plain, verdict="All is well.", converged=True)
     assert ("p", "class", "verdict good") in page_of(fine, tmp_path).attributes
 

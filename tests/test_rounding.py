@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,9 @@ from symbayes.constants import Sight, with_constants
 from symbayes.expression import constants
 from symbayes.parser import parse
 from symbayes.rounding import rounded, tidy
-from symbayes.simple_numbers import nearest_simple
+from symbayes.simple_numbers import is_simple, nearest_simple
+
+from .fits import small
 
 NAMES = ["x0", "x1"]
 
@@ -93,3 +97,19 @@ def test_constants_can_be_exchanged():
     expression = parse("2*sin(3*x0) + 4", NAMES)
     assert list(constants(expression)) == [2.0, 3.0, 4.0]
     assert with_constants(expression, np.array([5.0, 6.0, 7.0])) == parse("5*sin(6*x0) + 7", NAMES)
+
+
+def test_what_is_not_simple_has_the_digits_that_the_data_support():
+    rng = np.random.default_rng(8)
+    x = rng.uniform(-2, 2, (60, 2))
+    y = 2 * x[:, 0] ** 2 + 0.7361 * x[:, 1] + rng.normal(0, 0.02, 60)
+    model = small(operators=["square"], tune=300).fit(x, y)
+    text = model.formulas_["rounded"][0]
+    assert text.startswith("2*x0**2 + 0.7")
+    assert len(re.search(r"0\.\d+", text)[0]) <= 6
+
+
+@pytest.mark.parametrize("value", [2.0, -0.5, 1 / 3, np.pi / 2, 7 * 0.1])
+def test_numbers_that_are_simple(value):
+    assert is_simple(value)
+    assert not is_simple(value + 1e-9)

@@ -140,6 +140,7 @@ def test_ctrl_c_after_sampling_keeps_the_model(monkeypatch):
     monkeypatch.setattr(fitting, "polish", interrupted)
     model = small(operators=["+", "*", "lt"], draws=100, chains=2).fit(X, NOISY)
     assert len(polished) == 1
+    assert model.diagnostics_["interrupted"]
     assert len(model.formulas_) > 1
     assert model.predict(X).shape == (60,)
 

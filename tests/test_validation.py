@@ -307,6 +307,18 @@ def test_many_constant_columns_make_a_short_message():
         check_table(small(), table, Y, None)
 
 
+def test_a_target_of_two_values_is_warned_of():
+    two = np.where(Y > np.median(Y), 3.0, -1.0)
+    with pytest.warns(DataWarning, match="only two values, -1 and 3, .* no classifier") as caught:
+        small(draws=2, tune=2).fit(X, two)
+    assert caught[0].filename == __file__
+    # Not of three, and nothing more where the rows are too few for anything.
+    check_table(small(), X, np.where(X[:, 0] > 0, two, 0.0), None)
+    with pytest.warns(DataWarning, match="too few") as caught:
+        check_table(small(), X[:7], [0, 1, 0, 1, 1, 0, 1], None)
+    assert len(caught) == 1
+
+
 def test_a_column_that_varies_in_rows_without_weight_is_constant():
     table = X.copy()
     table[:, 2] = 0.0
@@ -368,6 +380,7 @@ def test_every_form_of_a_table_gives_the_same(form, reference, tmp_path):
     np.testing.assert_array_equal(model.predict(table), predictions)
 
 
+@pytest.mark.filterwarnings("ignore:y has only two values")
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, bool])
 def test_whole_numbers_and_truth_values(dtype):
     whole = RNG.integers(0, 2 if dtype is bool else 100, (30, 3)).astype(dtype)

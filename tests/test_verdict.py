@@ -5,6 +5,7 @@ import pytest
 
 from symbayes import NoisePrior, TemperedSampler
 from symbayes.convergence import effective_draws, r_hat
+from symbayes.diagnostics import cut_short
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS
 from symbayes.kernels.tree import NODE
 from symbayes.trace import ChainTrace, LadderRecord, Trace
@@ -104,19 +105,33 @@ def test_one_chain_that_drifts():
     assert rest.startswith("the two halves of the chain do not agree")
 
 
-@pytest.mark.parametrize("ladder", [STUCK, NO_TRIPS])
-def test_temperatures_that_hardly_swap(ladder):
-    rest = not_converged(verdict(trace(APART, ladder=ladder)))
+def test_temperatures_that_hardly_swap():
+    rest = not_converged(verdict(trace(APART, ladder=STUCK)))
     assert "use more of them (sampler=TemperedSampler(temperatures=5))" in rest
     assert "fewer operators" in rest
-    agreed = verdict(trace(GOOD, ladder=ladder))
+    agreed = verdict(trace(GOOD, ladder=STUCK))
     assert agreed["converged"]
     assert "But its temperatures hardly swap states" in agreed["verdict"]
 
 
+def test_temperatures_that_swap_without_a_round_trip():
+    rest = not_converged(verdict(trace(APART, ladder=NO_TRIPS)))
+    assert "No state has travelled from the coldest temperature to the hottest and back yet" in rest
+    assert "yet: raise draws, or leave out operators and columns that are not needed." in rest
+    agreed = verdict(trace(GOOD, ladder=NO_TRIPS))
+    assert agreed["converged"]
+    assert "But no state has travelled from the coldest temperature" in agreed["verdict"]
+    for result in (rest, agreed["verdict"]):
+        assert "swap" not in result
+
+
 def test_few_draws_say_nothing_of_round_trips():
-    rest = not_converged(verdict(trace(APART[:, :50], ladder=NO_TRIPS)))
-    assert "temperatures" not in rest
+    rest = not_converged(verdict(trace(APART[:, :40], ladder=NO_TRIPS)))
+    assert "temperature" not in rest
+    twelve = LadderRecord(np.geomspace(1, 0.01, 12), np.linspace(0.52, 0.98, 11), 0)
+    agreed = verdict(trace(RNG.normal(size=(4, 384)), ladder=twelve))
+    assert agreed["converged"]
+    assert "temperature" not in agreed["verdict"]
 
 
 def test_one_temperature_has_nothing_to_swap_with():
@@ -180,6 +195,20 @@ def test_runs_that_were_cut_short(options, reason, advice):
 def test_warm_up_that_was_not_finished_is_never_enough():
     made = trace(GOOD, rss=1e-30, settled=True, warmed_up=False, timed_out=True)
     assert "Raise timeout, or lower tune" in not_converged(verdict(made))
+
+
+def test_a_search_that_was_cut_short_is_told():
+    made = trace(GOOD, search_cut=True, search_agreed=False, timed_out=True)
+    result = verdict(made)
+    assert result["converged"]
+    assert result["verdict"].endswith(
+        "But the time limit cut the search short, so that there may be a better formula: raise "
+        "timeout."
+    )
+    assert cut_short(made) == (
+        "timeout: the search was cut short, so that there may be a better formula; raise timeout"
+    )
+    assert cut_short(trace(GOOD, timed_out=True)) is None
 
 
 def test_a_search_that_did_not_agree_is_told():

@@ -119,5 +119,9 @@ class MissingData(FileNotFoundError):
 def need(path: Path) -> Path:
     """Return a path that has to exist."""
     if not path.exists():
-        raise MissingData(f"{path} is not there; say where the data lies with --data")
+        raise MissingData(
+            f"{path} is not there; the data of this suite is not shipped: "
+            "benchmarks/quality/README.md says what it is and where it comes from, --data where it "
+            "lies"
+        )
     return path

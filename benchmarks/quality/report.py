@@ -26,6 +26,16 @@ Written by `make bench-report` from the runs in `benchmarks/results/quality/`; e
 command that makes its runs. All methods get the same rows, seeds, seconds, cores and, as far as
 each allows, operators.
 
+The formulas of the suites `classic` and `feynman` and the tables of `real` are not shipped; without
+them a command ends with a line that says so. They come from the literature, from
+[SRBench](https://cavalab.org/srbench/) and from [PMLB](https://epistasislab.github.io/pmlb/):
+`benchmarks/quality/README.md` says which, and in what form they are wanted (`--data`). The suites
+`paper`, `columns` and `calibration` need nothing.
+
+What follows the plus sign in a version of symbayes is no commit, but the beginning of a SHA-256
+hash over its source files (`benchmarks/quality/registry.py`), by which runs of one code are told
+from those of another. The commit that has this code is named beside it.
+
 Two verdicts stand side by side. *SRBench's*: after simplification with constants rounded to three
 decimals, found minus truth is a constant or found over truth a non-zero constant; where SymPy
 cannot decide in 10 s, agreement to 1e-9 of the spread on 1,000 points of a range twice as wide
@@ -79,12 +89,12 @@ class Report:
             for goal in goals(self._runs)
         ]
         return [
-            "## What it has to reach",
+            "## Aims and results",
             "",
             "60 s and 2 cores a problem, default parameters but for the operators; 30 s and one "
             "core where peers take part. Exact means the right structure.",
             "",
-            *bars(["problems", "measure", "has to reach", "reached", ""], rows),
+            *bars(["problems", "measure", "aim", "result", "reached"], rows),
             "",
         ]
 
@@ -133,8 +143,19 @@ class Report:
         lines = [f"## {title}", "", f"Reproduce with `{SWEEPS[sweep].command}`.", ""]
         if runs.records:
             processors = sorted({record["cpu"] for record in runs.records})
-            lines += [f"symbayes {runs.version}, on {' and '.join(processors)}.", ""]
+            code = f"symbayes {runs.version}{self._commits(runs.version)}"
+            lines += [f"{code}, on {' and '.join(processors)}.", ""]
         return lines
+
+    def _commits(self, version: str) -> str:
+        """Return the commits that have the code of a version, as far as runs were made on one."""
+        commits = {
+            record["commit"]
+            for record in self._records
+            if record["method"] == "symbayes" and record["version"] == version
+        }
+        clean = sorted(commit for commit in commits if commit and not commit.endswith("-dirty"))
+        return f" (commit {', '.join(clean)})" if clean else ""
 
     def _feynman(self) -> list[str]:
         sweep = SWEEPS["feynman"]

@@ -25,7 +25,7 @@ from benchmarks import environment
 from . import jobs, suites
 from .identity import Decider
 from .judge import figures
-from .problems import DATA
+from .problems import DATA, MissingData
 from .registry import METHODS, Method, commit, version
 from .store import RESULTS, Record, Store, key_of
 from .sweeps import SWEEPS
@@ -232,9 +232,9 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Run what was asked for and has not been run."""
-    options = arguments()
+    options = arguments(words)
     environment.prepare()
     signal.signal(signal.SIGTERM, _interrupt)
     versions = {name: version(METHODS[name]) for name in options.methods}
@@ -243,7 +243,11 @@ def main() -> int:
         versions["symbayes"] = options.label
     store = Store(options.suite, options.results)
     session = Session(options.seconds, options.cores, options.data, store, versions, commit())
-    everything = plan(options)
+    try:
+        everything = plan(options)
+    except MissingData as error:
+        print(error, file=sys.stderr)
+        return 1
     tasks = [
         task for task in everything if options.again or key_of(session.identity(task)) not in store
     ]

@@ -1,4 +1,4 @@
-"""What symbayes has to reach, and what it reached."""
+"""What symbayes aims at, and what it reached."""
 
 from __future__ import annotations
 
@@ -79,19 +79,19 @@ def _seconds(value: float) -> str:
 def _classic(runs: Runs) -> Goal:
     ok = runs.count(_EXACT) >= 0.9 * runs.planned
     reached = _both(runs)
-    return _goal("classic_dev.json", "exact", "90 %", runs, reached, ok)
+    return _goal("classic formulas", "exact", "90 %", runs, reached, ok)
 
 
 def _feynman(runs: Runs) -> list[Goal]:
     result = []
-    for noise, least, wanted in ((0.0, 85, 95), (0.001, 80, 90), (0.01, 70, 85), (0.1, 40, 60)):
+    for noise, least, wished in ((0.0, 85, 95), (0.001, 80, 90), (0.01, 70, 85), (0.1, 40, 60)):
         part = runs.where(runs.planned // 4, noise=noise)
         ok = part.count(_EXACT) >= least / 100 * part.planned
         result.append(
             _goal(
-                f"feynman_dev.json, noise {noise:g}",
+                f"Feynman formulas, noise {noise:g}",
                 "right structure",
-                f"{least} % (after that {wanted} %)",
+                f"{least} %; {wished} % is wished for",
                 part,
                 _both(part),
                 ok,
@@ -131,7 +131,7 @@ def _peers(select: Select) -> list[Goal]:
         )
         missing = [name for name, part in parts.items() if not part.complete]
         goal = _goal(
-            f"every third formula of feynman_dev.json, noise {noise:g}",
+            f"every third Feynman formula, noise {noise:g}",
             "right structure; median nodes",
             "ahead of every peer, fewer nodes than pyoperon",
             ours,
@@ -156,7 +156,7 @@ def _real(ours: Runs, operon: Runs) -> list[Goal]:
     both = ours if not ours.complete else operon
     return [
         _goal(
-            "real/*, 5 splits",
+            "real data, 5 splits",
             "median R2 on test",
             "at least pyoperon's",
             both,
@@ -164,7 +164,7 @@ def _real(ours: Runs, operon: Runs) -> list[Goal]:
             known and value_or(r2, 0.0) >= value_or(theirs, 0.0),
         ),
         _goal(
-            "real/*, 5 splits",
+            "real data, 5 splits",
             "median nodes",
             "at most half of pyoperon's",
             both,
@@ -178,8 +178,8 @@ def _coverage(select: Select) -> list[Goal]:
     feynman = select("feynman", "symbayes")
     result = []
     for label, runs in (
-        ("real/*", select("real", "symbayes")),
-        ("feynman_dev.json, noise 0.1", feynman.where(feynman.planned // 4, noise=0.1)),
+        ("real data", select("real", "symbayes")),
+        ("Feynman formulas, noise 0.1", feynman.where(feynman.planned // 4, noise=0.1)),
     ):
         mean = value_or(runs.mean("coverage"), math.nan)
         result.append(

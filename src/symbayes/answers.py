@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from . import expression as ex
-from .constants import Sight
+from .constants import Sight, signs
 from .formula import Formula
 from .parameters import check_choice, check_level, generator
 from .posterior import Posterior
@@ -166,6 +166,11 @@ class Answers:
         are drawn from their exact posterior given the trees; those of the paper's sampler are
         plugged in, so that its draws spread less than they should.
 
+        `n_nodes` counts the nodes of the trees as they were sampled, which is what the chains are
+        compared by. In `formulas_` coefficients and the intercept are nodes as well, and formulas
+        are tidied up. ArviZ's R-hat is rank-normalised, and there is one for each variable; with
+        ``method="split"`` it is that of `diagnostics_`.
+
         A row of weight w counts w times in `log_likelihood`. Of more than 1500 distinct states,
         or fewer for large tables, a sample is fitted after a run; then draws are resampled, chain
         by chain and in their order, from those that are. The attribute `draws` says whether they
@@ -257,7 +262,8 @@ class Answers:
             rows.X.T, rows.y, rows.weights, mixture.noise_prior, mixture.y_scale, n=mixture.n
         )
         expression = self.formula_objects_[formula]._expression
-        value, std = np.array(list(ex.constants(expression))), sight.deviations(expression)
+        value = np.array(list(ex.constants(expression))) * list(signs(expression))
+        std = sight.deviations(expression)
         reach = std * stats.t.ppf(0.5 + 0.5 * float(level), max(mixture.n - 1.0 - len(std), 1.0))
         return pd.DataFrame(
             {"value": value, "std": std, "lower": value - reach, "upper": value + reach}

@@ -24,6 +24,8 @@ from .version import __version__
 _OF_ITS_FUTURE = r"\s*ArviZ is undergoing a major refactor"
 
 _DRAW = ("chain", "draw")
+# Smaller than the column of the same name in `formulas_`.
+_SIZE = "nodes of all trees as sampled, without coefficients, intercept and the signs between them"
 
 #: Dimensions, values and, where the name does not say it, what they are.
 Variable = tuple
@@ -145,7 +147,7 @@ def _quantities(model: Any, picks: np.ndarray) -> dict[str, Variable]:
     of_fit = {"description": "of the least-squares fit, on all training rows"}
     return {
         "n_terms": (_DRAW, n_terms[picks], {"description": "number of terms"}),
-        "n_nodes": (_DRAW, n_nodes[picks], {"description": "nodes of all trees"}),
+        "n_nodes": (_DRAW, n_nodes[picks], {"description": _SIZE}),
         "rmse": (_DRAW, np.sqrt(mse[picks]) * mixture.y_scale, of_fit),
         "r2": (_DRAW, 1.0 - mse[picks] * (mixture.y_scale / mixture.y_spread) ** 2, of_fit),
         "uses": ((*_DRAW, "column"), uses[picks], {"description": "1 if it uses the column"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from .refit import MOST_ROWS, Residual, slopes
 # a constant with more than this part (squared) in such directions is known only along with others.
 _SEEN, _LOOSE = 1.0e-9, 1.0e-6
 # Digits that are shown at most, and where residuals are rounding errors (below this part of the
-# spread of y): there all digits mean something, and few are what a reader wants.
-_MOST_DIGITS, _EXACT_DIGITS, _EXACT = 12, 6, 1.0e-9
+# spread of y) or not to be had: there all digits mean something, or none, and few are what a reader
+# wants.
+_MOST_DIGITS, _FEW_DIGITS, _EXACT = 12, 6, 1.0e-9
 # Nats that leaving out digits may cost.
 _NEXT_TO_NOTHING = 0.1
 
@@ -39,6 +40,35 @@ def with_digits(expression: ex.Expression, digits: Sequence[int]) -> ex.Expressi
         float(f"{value:.{n}g}") for value, n in zip(ex.constants(expression), digits, strict=True)
     ]
     return with_constants(expression, values)
+
+
+def signs(expression: ex.Expression, sign: int = 1) -> Iterator[int]:
+    """Yield for each constant, from left to right, the sign that is written before it.
+
+    It is -1 for what is subtracted or negated, be it the constant itself or the front factor of a
+    product: there the constant times the sign is the one that a reader sees.
+
+    Parameters
+    ----------
+    expression : tuple
+    sign : int
+        What is written before the whole of it.
+
+    Examples
+    --------
+    >>> from symbayes.constants import signs
+    >>> from symbayes.parser import parse
+    >>> list(signs(parse("2*x0 - 0.5*x1*exp(3*x1) - 7", ["x0", "x1"])))
+    [1, -1, 1, -1]
+    """
+    kind, *operands = expression
+    if kind == ex.CONSTANT:
+        yield sign
+    elif kind != ex.FEATURE:
+        # Whatever is not in front stands behind a sign of its own, or in parentheses.
+        first = {"neg": -sign, "*": sign, "/": sign}.get(kind, 1)
+        for operand, before in zip(operands, (first, -1 if kind == "-" else 1), strict=False):
+            yield from signs(operand, before)
 
 
 class Sight:
@@ -130,14 +160,17 @@ class Sight:
         deviation = self.deviations(expression)
         with np.errstate(all="ignore"):
             known = np.floor(np.log10(np.abs(values))) - np.floor(np.log10(deviation)) + 2.0
+        # Constants that others can make up for need about as many as those that are known best.
+        least = max([1.0, *known[np.isfinite(known)]])
+        known = np.nan_to_num(known, nan=1.0, neginf=least, posinf=_MOST_DIGITS)
         rms = np.sqrt(np.mean(self.residual(expression)(values) ** 2))
-        most = _EXACT_DIGITS if rms < _EXACT else _MOST_DIGITS
+        most = _FEW_DIGITS if rms < _EXACT else _MOST_DIGITS
         for more in range(most):
-            digits = np.clip(np.nan_to_num(known + more, nan=0.0), 1, most).astype(int)
+            digits = np.clip(known + more, 1, most).astype(int)
             rough = list(ex.constants(with_digits(expression, digits.tolist())))
             if self.loss(expression, rough) <= _NEXT_TO_NOTHING:
                 return digits.tolist()
-        return [most] * len(values)
+        return [_FEW_DIGITS] * len(values)
 
 
 def with_free(values: np.ndarray, free: np.ndarray, part: np.ndarray) -> np.ndarray:

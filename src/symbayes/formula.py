@@ -18,8 +18,8 @@ from .parser import parse
 from .printing import to_text
 from .simplification import simplified
 
-# Significant digits of constants, where a fit does not say that fewer mean something.
-_DIGITS = 6
+#: Significant digits of constants, where a fit does not say that fewer mean something.
+DIGITS = 6
 
 
 class Formula:
@@ -72,8 +72,8 @@ class Formula:
         if digits is not None:
             return self._expression, _checked_digits(digits)
         if self._digits is None:
-            return self._expression, _DIGITS
-        most = max((_DIGITS, *self._digits))
+            return self._expression, DIGITS
+        most = max((DIGITS, *self._digits))
         return with_digits(self._expression, self._digits), most
 
     @property
@@ -194,8 +194,8 @@ class Formula:
         ----------
         digits : int, optional
             Significant digits of constants. By default 6, or as many as a fit knows of each. With
-            17 the text gives the formula back to the last bit; with fewer, sums in sums and
-            products in products lose their parentheses.
+            17 the text gives the formula back to the last bit; with fewer, sums in sums, products
+            in products and powers of powers lose their parentheses.
 
         Returns
         -------
@@ -277,7 +277,20 @@ class Formula:
         found = simplified(self._expression)
         if found == self._expression:
             return self
-        return Formula._from_expression(found, self._names)
+        return Formula._from_expression(found, self._names, self._digits_in(found))
+
+    def _digits_in(self, expression: ex.Expression) -> list[int] | None:
+        """Return how many digits the constants of another form of the formula have.
+
+        Those that are the formula's own keep theirs; others, such as exponents, are not measured.
+        """
+        if self._digits is None:
+            return None
+        own = list(zip(ex.constants(self._expression), self._digits, strict=True))
+        return [
+            next((n for c, n in own if np.isclose(abs(c), abs(value), 1e-9, 0.0)), DIGITS)
+            for value in ex.constants(expression)
+        ]
 
     def sympy(self) -> Any:
         """Return the formula as a SymPy expression, with its constants in full."""

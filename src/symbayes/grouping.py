@@ -6,21 +6,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
+from . import expression as ex
 from .fitted import Model, State
-from .fitting import Fitter
+from .fitting import Fitter, expression_of
 from .kernels import opcodes
 from .kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE
 from .kernels.tree import NODE
+from .selection import pareto
 from .skeleton import skeleton
 from .trace import Trace, split_terms
 
 # Fitted values that agree to this part of the spread of y are the same function of the data.
 _SAME_FIT = 1.0e-7
-# Formulas, from the most probable on, whose constants are polished. Long formulas take their time,
-# with the square of the number of constants: after so much work (nodes times rows times squared
-# transforms, two seconds) no further one is begun.
-_POLISHED, _MOST_POLISHING = 20, 6_000_000
+# Digits of a sum of probabilities that are not rounding errors.
+_DECIMALS = 12
+# Formulas, from the most probable on, whose constants are looked after, besides the front of size
+# and error. Long formulas take their time, with the square of the number of constants: after so
+# much work (nodes times rows times squared transforms, two seconds) no further one is begun.
+_LOOKED_AFTER, _MOST_POLISHING = 20, 6_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +87,8 @@ def inclusion(states: list[State], n_columns: int) -> np.ndarray:
     uses = np.zeros(n_columns)
     for state in states:
         uses[columns_of(state)] += state.weight
-    return np.minimum(uses, 1.0)
+    # A column of all formulas has probability 1, not 0.999999999999996.
+    return np.minimum(np.round(uses, _DECIMALS), 1.0)
 
 
 def columns_of(state: State) -> np.ndarray:
@@ -120,7 +126,7 @@ def group(
         by_skeleton.setdefault(key, []).append(i)
     ranked = sorted(by_skeleton.values(), key=lambda places: -sum(states[i].weight for i in places))
     shown: list[Group] = []
-    lost = work = 0.0
+    lost = 0.0
     for places in ranked[:most]:
         members = [states[i] for i in places]
         fewest = min(state.n_nodes for state in members)
@@ -128,20 +134,48 @@ def group(
             (state for state in members if state.n_nodes == fewest),
             key=lambda state: state.log_likelihood,
         )
-        model, weight = fitter.fit(best), sum(state.weight for state in members)
-        if model is not None and is_worth_it(len(shown), _POLISHED, work, out_of_time):
-            work += fitter.work(best)
-            model = fitter.polished(model)
+        # What holds on the rows that were looked at may not on all.
+        model = fitter.fit(fitter.tidied(best)) or fitter.fit(best)
+        weight = sum(state.weight for state in members)
         if model is None:
             lost += weight
         else:
             shown.append(Group(weight, model, frozenset(places)))
-    return _merge_equal_fits([replace(one, weight=one.weight / (1.0 - lost)) for one in shown])
+    shown = _merge_equal_fits([replace(one, weight=one.weight / (1.0 - lost)) for one in shown])
+    return _polished(shown, fitter, out_of_time)
 
 
-def is_worth_it(place: int, most: int, work: float, out_of_time: Callable[[], bool]) -> bool:
+def _polished(groups: list[Group], fitter: Fitter, out_of_time: Callable[[], bool]) -> list[Group]:
+    """Return the formulas with the best constants, as far as there is time.
+
+    With those, formulas may turn out to be equal, and others come to the front.
+    """
+    done: set[Model] = set()
+    work = 0.0
+    while True:
+        sizes = [_size(one.model) for one in groups]
+        places = looked_after(sizes, [one.model.mse for one in groups])
+        todo = [i for i in places if groups[i].model not in done]
+        for i in todo:
+            if not is_worth_it(len(done), work, out_of_time):
+                return _merge_equal_fits(groups)
+            work += fitter.work(groups[i].model.state)
+            groups[i] = replace(groups[i], model=fitter.polished(groups[i].model))
+            done.add(groups[i].model)
+        if not todo:
+            return groups
+        groups = _merge_equal_fits(groups)
+
+
+def looked_after(sizes: Sequence[int], errors: Sequence[float]) -> list[int]:
+    """Return which formulas a reader looks at: the first ones, then the front of size and error."""
+    front = pareto(pd.DataFrame({"n_nodes": sizes, "rmse": errors})).index.tolist()
+    return list(dict.fromkeys([*range(len(sizes))[:_LOOKED_AFTER], *front]))
+
+
+def is_worth_it(done: int, work: float, out_of_time: Callable[[], bool]) -> bool:
     """Return whether constants of one more formula are looked after; those of the first always."""
-    return place == 0 or (place < most and work < _MOST_POLISHING and not out_of_time())
+    return done == 0 or (work < _MOST_POLISHING and not out_of_time())
 
 
 def _merge_equal_fits(groups: list[Group]) -> list[Group]:
@@ -166,3 +200,9 @@ def _merge_equal_fits(groups: list[Group]) -> list[Group]:
             shadows[len(merged)] = shadow
             merged.append(one)
     return sorted(merged, key=lambda one: -one.weight)
+
+
+def _size(model: Model) -> int:
+    """Return the number of nodes of a formula as it is shown."""
+    columns = 1 + max((int(tree["feature"].max()) for tree in model.state.trees), default=0)
+    return ex.n_nodes(expression_of(model, np.arange(columns)))

@@ -10,15 +10,16 @@ import pandas as pd
 from . import expression as ex
 from .constants import Sight
 from .fitted import Model
-from .fitting import Fitter
-from .formula import Formula
-from .grouping import is_worth_it
+from .fitting import Fitter, expression_of
+from .formula import DIGITS, Formula
+from .grouping import is_worth_it, looked_after
 from .kernels import opcodes
+from .powers import collected
 from .rounding import rounded
+from .simple_numbers import is_simple
 
-# Formulas, from the most probable on, for which simple constants are looked for, and those whose
-# constants are shown with the digits that mean something.
-_ROUNDED, _DIGITS_KNOWN = 5, 20
+# Formulas, from the most probable on, for which simple constants are looked for.
+_ROUNDED = 5
 
 
 class Lister:
@@ -38,6 +39,8 @@ class Lister:
         self._names = names
         self._used = used
         problem, n_rows = fitter.problem, len(fitter.scaled_y)
+        # Constants inside known terms are what the user says they are: none is touched then.
+        self._free = not any((tree["op"] == opcodes.LT).any() for tree in problem.known)
         nu, lam = problem.data.noise_prior.tolist()
         y = problem.y_mean + problem.y_scale * fitter.scaled_y
         self._sight = Sight(
@@ -51,23 +54,21 @@ class Lister:
         out_of_time: Callable[[], bool] = lambda: False,
     ) -> tuple[pd.DataFrame, list[Formula]]:
         """Return the table of formulas and the formulas themselves."""
-        formulas: list[Formula] = []
-        simpler: list[str] = []
-        work = 0.0
+        formulas = [self._formula(model) for _, model in models]
         problem = self._fitter.problem
-        # Constants inside known terms are what the user says they are: none is touched then.
-        free = not any((tree["op"] == opcodes.LT).any() for tree in problem.known)
-        for _, model in models:
-            formula = simple = self._formula(model)
-            if free and len(formulas) < _DIGITS_KNOWN and not (formulas and out_of_time()):
-                formula = simple = self._with_digits(model)
-            if free and is_worth_it(len(formulas), _ROUNDED, work, out_of_time):
-                work += self._fitter.work(model.state)
-                expression = expression_of(model, self._used)
-                found = rounded(expression, self._sight)
-                simple = formula if found == expression else self._of(found)
-            formulas.append(formula)
-            simpler.append(str(simple))
+        sizes = [formula.n_nodes for formula in formulas]
+        work = 0.0
+        for i in looked_after(sizes, [model.mse for _, model in models]):
+            # Digits take next to no time, unless there are very many constants.
+            if is_worth_it(i, work, lambda: False):
+                work += self._fitter.work(models[i][1].state)
+                formulas[i] = self._shown(models[i][1])
+        simpler = [str(formula) for formula in formulas]
+        work = 0.0
+        for i in range(min(_ROUNDED, len(models)) if self._free else 0):
+            if is_worth_it(i, work, out_of_time):
+                work += self._fitter.work(models[i][1].state)
+                simpler[i] = self._with_simple_constants(formulas[i])
         r2 = [1.0 - model.mse * (problem.y_scale / problem.y_spread) ** 2 for _, model in models]
         return formula_table(models, formulas, problem.y_scale, r2, simpler), formulas
 
@@ -81,7 +82,8 @@ class Lister:
 
     def formula(self, trees: Sequence[np.ndarray]) -> Formula | None:
         """Return trees with their least-squares fit as a formula, None if there is no such fit."""
-        return self.glance(trees)[0]
+        model = self._fitter.fit_trees(trees)
+        return None if model is None else self._shown(model)
 
     def glance(self, trees: Sequence[np.ndarray]) -> tuple[Formula | None, float]:
         """Return trees as a formula, and its RMSE; None and nan if there is no fit."""
@@ -90,30 +92,35 @@ class Lister:
             return None, np.nan
         return self._formula(model), float(np.sqrt(model.mse)) * self._fitter.problem.y_scale
 
-    def _with_digits(self, model: Model) -> Formula:
-        expression = expression_of(model, self._used)
-        return Formula._from_expression(expression, self._names, self._sight.digits(expression))
+    def _with_simple_constants(self, formula: Formula) -> str:
+        """Return a formula with simple constants, as text; the same where there are none."""
+        found = rounded(formula._expression, self._sight)
+        return str(formula if found == formula._expression else self._of(collected(found)))
+
+    def _of(self, expression: ex.Expression) -> Formula:
+        """Return a formula that is shown with the digits that the data support.
+
+        Simple numbers are not measured, and keep theirs.
+        """
+        digits = [
+            max(n, DIGITS) if is_simple(value) else n
+            for n, value in zip(
+                self._sight.digits(expression), ex.constants(expression), strict=True
+            )
+        ]
+        return Formula._from_expression(expression, self._names, digits)
+
+    def _shown(self, model: Model) -> Formula:
+        formula = self._formula(model)
+        return self._of(formula._expression) if self._free else formula
 
     def _formula(self, model: Model) -> Formula:
         return fitted_formula(model, self._names, self._used)
-
-    def _of(self, expression: ex.Expression) -> Formula:
-        return Formula._from_expression(expression, self._names)
 
 
 def fitted_formula(model: Model, names: Sequence[str], used: np.ndarray) -> Formula:
     """Return a fitted model as a formula; names and used columns are those of `Lister`."""
     return Formula._from_expression(expression_of(model, used), names)
-
-
-def expression_of(model: Model, used: np.ndarray) -> ex.Expression:
-    """Return a fitted model as an expression, its largest contribution first."""
-    order = np.argsort(-np.abs(model.beta), kind="stable")
-    return ex.linear_combination(
-        model.intercept,
-        model.coefficients[order].tolist(),
-        [ex.from_nodes(model.state.trees[k], used.tolist()) for k in order],
-    )
 
 
 def formula_table(

@@ -8,8 +8,9 @@ from xml.sax.saxutils import escape
 
 from .expression import FEATURE, Expression, features
 from .latex import FORMS as LATEX_FORMS
-from .operators import ATOM, NEGATION
-from .printing import Form, Notation, letter_and_index, number, shown, write
+from .latex import name_strength
+from .operators import ATOM, NEGATION, POWER
+from .printing import Form, Notation, is_plain_word, letter_and_index, number, shown, write
 
 _MINUS = "<mo>&#x2212;</mo>"
 _FENCED = "<mrow><mo>{left}</mo>{{0}}<mo>{right}</mo></mrow>"
@@ -26,6 +27,10 @@ def _function(name: str) -> str:
 
 def _power(exponent: int) -> str:
     return f"<msup><mrow>{{0}}</mrow><mn>{exponent}</mn></msup>"
+
+
+def _power_form(exponent: int) -> Form:
+    return Form(_power(exponent).format, POWER, (ATOM,))
 
 
 #: The operators, with `{0}` and `{1}` for the operands. Parentheses are those of LaTeX.
@@ -59,12 +64,15 @@ def to_mathml(expression: Expression, names: Sequence[str], digits: int = 6) -> 
     """
     used = features(expression)
     words = any(len(names[i]) != 1 and letter_and_index(names[i]) is None for i in used)
+    plain = all(is_plain_word(names[i]) for i in used)
 
     def leaf(node: Expression) -> tuple[str, int]:
-        return (_name(names[node[1]]), ATOM) if node[0] == FEATURE else _number(node[1], digits)
+        if node[0] == FEATURE:
+            return _name(names[node[1]]), name_strength(names[node[1]])
+        return _number(node[1], digits)
 
     def product(left: str, right: str) -> str:
-        if _LIKE_A_NUMBER.match(right):
+        if not plain or _LIKE_A_NUMBER.match(right):
             return left + _DOT + right
         return left + _INVISIBLE_TIMES + (_SPACE if words else "") + right
 
@@ -73,7 +81,8 @@ def to_mathml(expression: Expression, names: Sequence[str], digits: int = 6) -> 
         for name, template in TEMPLATES.items()
     }
     forms["*"] = Form(product, forms["*"].strength, forms["*"].needs)
-    content = write(expression, Notation(leaf, forms, _PARENTHESES, _MINUS, "<mn>1</mn>"))
+    notation = Notation(leaf, forms, _PARENTHESES, _MINUS, "<mn>1</mn>", _power_form)
+    content = write(expression, notation)
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{content}</math>'
 
 

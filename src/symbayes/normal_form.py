@@ -1,7 +1,8 @@
 """A term with its factors in front: `2*x/(3*x + 6)` is 2/3 times `x/(x + 2)`.
 
-The coefficient of a term takes the factor over, so that fewer constants are left to show. Constants
-move up through products, ratios and powers, and end at operators that do not let them pass.
+The coefficient of a term takes the factor over, and the intercept what is added to it, so that
+fewer constants are left to show. Constants move up through products, ratios and powers, out of exp,
+and end at operators that do not let them pass.
 """
 
 from __future__ import annotations
@@ -15,8 +16,15 @@ _POWERS = {op.INV: -1, op.SQUARE: 2, op.CUBE: 3}
 
 
 def normal_form(tree: np.ndarray) -> np.ndarray:
-    """Return a tree that is the given one up to a factor, with no more transforms than needed."""
+    """Return a tree that is the given one up to a factor and an offset, with few transforms."""
     _, result, _ = _factored(tree, 0)
+    if result["op"][0] == op.LT and result["a"][0] != 0.0:
+        result = result[1:]
+    # (x + b)/x is 1 + b/x.
+    if result["op"][0] == op.DIV and result["op"][1] == op.LT and result["b"][1] != 0.0:
+        end = (len(result) + 2) // 2
+        if result[2:end].tobytes() == result[end:].tobytes():
+            return np.concatenate([_node(op.INV), result[end:]])
     return result
 
 
@@ -67,7 +75,11 @@ def _unary(code: int, f: float, x: np.ndarray) -> tuple[float, np.ndarray]:
         return f ** _POWERS[code], np.concatenate([_node(code), x])
     if code == op.ABS or (code == op.SQRT and f > 0.0):
         return abs(f) if code == op.ABS else f**0.5, np.concatenate([_node(code), x])
-    return 1.0, np.concatenate([_node(code), _times(f, x)])
+    inner = _times(f, x)
+    if code == op.EXP and inner["op"][0] == op.LT:
+        a, b = float(inner["a"][0]), float(inner["b"][0])
+        return float(np.exp(b)), np.concatenate([_node(code), _times(a, inner[1:])])
+    return 1.0, np.concatenate([_node(code), inner])
 
 
 def _binary(

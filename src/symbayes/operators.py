@@ -14,6 +14,9 @@ from .kernels import opcodes
 # How tightly a printed form holds together; an operand that binds less gets parentheses.
 SUM, PRODUCT, NEGATION, POWER, ATOM = range(1, 6)
 
+#: Integer powers are made of squares, cubes and products; beyond this that makes no sense.
+LARGEST_POWER = 12
+
 
 @dataclass(frozen=True)
 class Operator:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from .expression import CONSTANT, FEATURE, Expression, depth, n_nodes
-from .operators import FUNCTION_ALIASES, OPERATORS, did_you_mean, operator_hint
+from .operators import FUNCTION_ALIASES, LARGEST_POWER, OPERATORS, did_you_mean, operator_hint
 
 _TOKEN = re.compile(
     r"(?P<space>\s+)|"
@@ -16,8 +16,6 @@ _TOKEN = re.compile(
     r"|(?P<name>[^\W\d]\w*)"
     r"|(?P<symbol>\*\*|[-+*/^(),])"
 )
-#: Powers are written out as squares, cubes and products; beyond this that makes no sense.
-LARGEST_POWER = 12
 # Expressions are walked by recursion, which Python does not do without end.
 _DEEPEST = 100
 # Powers of powers grow beyond all bounds in a short text.

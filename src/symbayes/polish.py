@@ -99,6 +99,14 @@ class Fit:
             return -np.inf
         return -0.5 * (self.n - 1.0 + nu) * np.log(nu * lam + rss)
 
+    def tidy(self) -> None:
+        """Bring the terms to their normal form, unless their numbers are too extreme for it."""
+        before, trees = self.log_likelihood(), self.trees
+        with np.errstate(all="ignore"):
+            self.trees = [normal_form(tree) for tree in trees]
+        if not self.log_likelihood() >= before - _LOST_BY_ROUNDING:
+            self.trees = trees
+
     def optimise(self, places: Sequence[tuple[int, int, str]]) -> None:
         """Bring the constants at these places to their best values; never to worse ones."""
         if not places or len(places) > len(self.y):
@@ -120,16 +128,19 @@ class Fit:
             self.set(places, start)
 
 
+def tidied(trees, columns, y, weights, noise_prior, known=()) -> tuple[np.ndarray, ...]:
+    """Return the trees with what coefficients and intercept can take over left out."""
+    fit = Fit.on(trees, columns, y, weights, noise_prior, known)
+    fit.tidy()
+    return tuple(fit.trees)
+
+
 def polish(trees, columns, y, weights, noise_prior, known=()) -> tuple[np.ndarray, ...]:
     """Return the trees with their constants optimised, idle ones left out."""
     fit = Fit.on(trees, columns, y, weights, noise_prior, known)
-    likelihood = fit.log_likelihood()
-    if not np.isfinite(likelihood):
+    if not np.isfinite(fit.log_likelihood()):
         return tuple(trees)
-    with np.errstate(all="ignore"):
-        fit.trees = [normal_form(tree) for tree in fit.trees]
-    if not fit.log_likelihood() >= likelihood - _LOST_BY_ROUNDING:  # numbers too extreme for it
-        fit.trees = [tree.copy() for tree in trees]
+    fit.tidy()
     free = fit.places()
     fit.optimise(free)
     # A constant that is free costs half a log of the rows under the unit-information prior.

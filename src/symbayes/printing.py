@@ -11,8 +11,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .expression import FEATURE, Expression
-from .operators import ATOM, FUNCTION_ALIASES, NEGATION, OPERATORS, PRODUCT, SUM
+from .expression import CONSTANT, FEATURE, Expression
+from .operators import (
+    ATOM,
+    FUNCTION_ALIASES,
+    LARGEST_POWER,
+    NEGATION,
+    OPERATORS,
+    POWER,
+    PRODUCT,
+    SUM,
+)
 
 # So many significant digits tell every double from every other.
 ALL_DIGITS = 17
@@ -48,6 +57,9 @@ class Notation:
     """What everything with a sign begins with."""
     one: str
     """The constant 1."""
+    power: Callable[[int], Form] | None = None
+    """How an integer power above the third is written; None where it is written as it is
+    computed, by squares, cubes and products."""
 
 
 def write(expression: Expression, notation: Notation) -> str:
@@ -60,8 +72,12 @@ def _written(expression: Expression, notation: Notation) -> tuple[str, int]:
     kind = expression[0]
     if kind not in OPERATORS:
         return notation.leaf(expression)
-    form = notation.forms[kind]
-    parts = [_written(operand, notation) for operand in expression[1:]]
+    form, inner = notation.forms[kind], expression[1:]
+    if notation.power is not None:
+        base, exponent = _as_power(expression)
+        if 3 < exponent <= LARGEST_POWER:
+            form, inner, kind = notation.power(exponent), (base,), "power"
+    parts = [_written(operand, notation) for operand in inner]
     if kind == "*" and parts[0][0] == notation.one:
         return parts[1]  # a factor that rounds to 1
     operands = [
@@ -76,7 +92,21 @@ def _written(expression: Expression, notation: Notation) -> tuple[str, int]:
         while operands[1].startswith(notation.minus):
             kind = "-" if kind == "+" else "+"
             operands[1] = operands[1].removeprefix(notation.minus)
-    return notation.forms[kind].write(*operands), form.strength
+        form = replace(form, write=notation.forms[kind].write)
+    return form.write(*operands), form.strength
+
+
+def _as_power(node: Expression) -> tuple[Expression, int]:
+    """Return base and exponent; 1 for what is not a power, and for products that `parse` keeps."""
+    kind = node[0]
+    if kind in ("square", "cube"):
+        base, exponent = _as_power(node[1])
+        return base, (2 if kind == "square" else 3) * exponent
+    if kind == "*" and node[2][0] != CONSTANT:
+        base, exponent = _as_power(node[1])
+        if exponent > 3 and base == node[2]:
+            return base, exponent + 1
+    return node, 1
 
 
 _TEXT = {name: Form(row.text.format, row.strength, row.needs) for name, row in OPERATORS.items()}
@@ -92,8 +122,8 @@ GROUPED = {
 def to_text(expression: Expression, names: Sequence[str], digits: int = 6) -> str:
     """Return the expression as text that `parse` reads.
 
-    With 17 digits or more it is read back to the last bit. With fewer, sums of sums and products of
-    products lose their parentheses.
+    With 17 digits or more it is read back to the last bit. With fewer, sums of sums, products of
+    products and powers of powers lose their parentheses.
 
     Examples
     --------
@@ -108,8 +138,13 @@ def to_text(expression: Expression, names: Sequence[str], digits: int = 6) -> st
         text = number(node[1], digits)
         return text, NEGATION if text.startswith("-") else ATOM
 
-    forms = GROUPED if digits >= ALL_DIGITS else _TEXT
-    return write(expression, Notation(leaf, forms, "({0})", "-", "1"))
+    if digits >= ALL_DIGITS:
+        return write(expression, Notation(leaf, GROUPED, "({0})", "-", "1"))
+    return write(expression, Notation(leaf, _TEXT, "({0})", "-", "1", _power))
+
+
+def _power(exponent: int) -> Form:
+    return Form(f"{{0}}**{exponent}".format, POWER, (ATOM,))
 
 
 def number(value: float, digits: int) -> str:
@@ -124,9 +159,14 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
 
 def quoted(name: str) -> str:
     """Return a column name as it stands in a printed formula: in backticks unless a plain word."""
-    if _IDENTIFIER.match(name) and name not in OPERATORS and name not in FUNCTION_ALIASES:
+    if is_plain_word(name) and name not in OPERATORS and name not in FUNCTION_ALIASES:
         return name
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def is_plain_word(name: str) -> bool:
+    """Return whether a column name cannot be taken for more than one thing in a typeset formula."""
+    return _IDENTIFIER.match(name) is not None
 
 
 def letter_and_index(name: str) -> tuple[str, str] | None:

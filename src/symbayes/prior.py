@@ -171,13 +171,18 @@ class NoisePrior:
 
         Parameters
         ----------
-        share : float above 0
+        share : float in (0, 1)
             Standard deviation of the noise as a part of that of y: 0.05 for 5 %.
         rows : float above 0
             How many rows of data the belief is worth.
         """
         require_positive("noise_prior", "share", share)
         require_positive("noise_prior", "rows", rows)
+        if share >= 1:
+            raise ValueError(
+                f"noise_prior: {share:g} is {100 * share:g} % of the spread of y; {share:g} % is "
+                f"{share / 100:g}"
+            )
         return cls(shape=float(rows), scale=float(share) ** 2)
 
 

@@ -35,8 +35,8 @@ from .trace import Trace
 from .validation import Table, check_table, feature_names, target_name
 from .verdict import judge
 
-# Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
-_MOST_ROWS_KEPT = 10_000
+#: Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
+MOST_ROWS_KEPT = 10_000
 
 
 class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEstimator):
@@ -119,11 +119,12 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
     history_ : DataFrame
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
+        Printed, its arrays are told by their sizes.
         `verdict`, in plain words: whether the run has converged, why, and what to do; `converged`,
         the same as a bool: at least two chains agree, or all draws are exact; `r_hat` and
         `effective_draws` of log-likelihood and size; `leading_by_chain`, the probability that each
         chain on its own gives the leading formula; `search_agreed`, whether several starts of the
-        search came to the same formula.
+        search came to the same formula, and `search_cut`, whether it was ended before its time.
         Besides `proposals` and `evaluations` (with those of the search), `acceptance` by move,
         `seconds`, `log_likelihood` of the draws of each chain and `log_likelihood_by_temperature`,
         whether the run was `interrupted`, `timed_out` or `settled` before its budget was spent,
@@ -135,7 +136,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
 
     References
     ----------
-    Y. Jin, W. Fu, J. Kang, J. Guo, J. Guo (2019). Bayesian Symbolic Regression. arXiv:1910.08892.
+    Jin, Y., Fu, W., Kang, J., Guo, J., Guo, J. (2019). Bayesian Symbolic Regression.
+    arXiv:1910.08892.
 
     Examples
     --------
@@ -146,6 +148,9 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
     >>> model.fit(X, y).best_formula_.text(digits=4)
     '8*x1**3 + 8*x0**2 - 15'
     """
+
+    # Whether a display ends with the verdict; not where it is said elsewhere.
+    _says_verdict = True
 
     def __init__(
         self,
@@ -231,7 +236,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
                         problem, sampler, guesses, random_state, workers, watch, report
                     )
                 self._finish(fitter, lister, trace, table, watch)
-            display.conclude(self.diagnostics_["verdict"])
+            if self._says_verdict:
+                display.conclude(self.diagnostics_["verdict"])
         return self
 
     def _make_problem(
@@ -251,7 +257,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
             )
         texts = texts_of("known_terms", self.known_terms)
         known = known_trees(texts, feature_names(self), table.used)
-        check_known(known, texts, table.X[:, table.used].T, table.y, table.weights)
+        if known:
+            check_known(known, texts, table.X[:, table.used].T, table.y, table.weights)
         return make_problem(
             table,
             weights,
@@ -312,11 +319,11 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         table: Table,
         watch: Watch,
     ) -> None:
+        stopped = watch.interrupted
         self._used = table.used
-        used = table.X[:, table.used]
-        self._range = (used.min(axis=0), used.max(axis=0))
+        self._range = (table.X.min(axis=0)[table.used], table.X.max(axis=0)[table.used])
         self._told: set[str] = set()
-        self._rows = table.sample(_MOST_ROWS_KEPT)
+        self._rows = table.sample(MOST_ROWS_KEPT)
         try:
             self._posterior = make_posterior(fitter, trace, watch.over)
         except NoFiniteModel:
@@ -330,6 +337,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         self._near = lister.near(self._posterior.formula_models)
         self.best_formula_ = self.select(self.model_selection)
         self.diagnostics_ = effort(trace)
+        # A Ctrl-C since then leaves formulas unpolished.
+        self.diagnostics_["interrupted"] |= watch.interrupted and not stopped
         self.diagnostics_ |= judge(trace, fitter.problem, self._posterior.leading_by_chain)
         self.diagnostics_["found"] = [
             (find.seconds, str(lister.formula(find.trees))) for find in trace.search

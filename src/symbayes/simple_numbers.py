@@ -55,3 +55,17 @@ def nearest_simple(value: float, tolerance: float, by_chance: float) -> float | 
         if close and rare and abs(candidate) <= kind.most:
             return float(candidate)
     return None
+
+
+def is_simple(value: float) -> bool:
+    """Return whether a value is one of the simple numbers, to the last bit.
+
+    Examples
+    --------
+    >>> from symbayes.simple_numbers import is_simple
+    >>> is_simple(1 / 3), is_simple(0.333)
+    (True, False)
+    """
+    return any(
+        abs(value) <= kind.most and round(value / kind.unit) * kind.unit == value for kind in KINDS
+    )

@@ -6,7 +6,8 @@ from typing import Any
 
 from . import expression as ex
 from .equivalence import equivalent
-from .parser import LARGEST_POWER, integer_power
+from .operators import LARGEST_POWER
+from .parser import integer_power
 
 # SymPy may take minutes with longer expressions.
 _MOST_NODES = 60

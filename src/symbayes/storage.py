@@ -15,10 +15,12 @@ import numpy as np
 
 from .archive import Arrays, damaged, read_archive, write_archive
 from .column_weights import resolve_feature_weights
+from .diagnostics import Diagnostics
 from .expression import Expression, constants
+from .fitting import expression_of
 from .formula import Formula
 from .guesses import texts_of
-from .listing import expression_of, formula_table
+from .listing import formula_table
 from .operators import operator_weights
 from .parameters import check_parameters, check_seed, terms_for
 from .parts import Parts
@@ -149,8 +151,9 @@ def from_parts(kind: type[Estimator], document: dict[str, Any], arrays: Arrays) 
     model._target = document["target"]
     if not isinstance(model._target, str):
         raise Damage("the name of its target is no text")
-    model.diagnostics_ = reader.value(document["diagnostics"])
-    check_diagnostics(model.diagnostics_, len(model._posterior.draws))
+    diagnostics = reader.value(document["diagnostics"])
+    check_diagnostics(diagnostics, len(model._posterior.draws))
+    model.diagnostics_ = Diagnostics(diagnostics)
     history = history_from(reader.value(document["history"]))
     if history is not None:
         model.history_ = history

@@ -104,9 +104,9 @@ class Trace:
     interrupted: bool = False
     """Whether the user stopped the run."""
     warmed_up: bool = True
-    """Whether warm-up went on for as long as it was meant to."""
+    """Whether, after the search, the chains settled for as long as they were meant to."""
     timed_out: bool = False
-    """Whether the time limit ended the run before all draws were made."""
+    """Whether the time limit ended the run, or a phase of it, before it was done."""
     settled: bool = False
     """Whether drawing ended early because the draws agree."""
     restarts: int = 0
@@ -115,6 +115,8 @@ class Trace:
     """Proposals of the search made, evaluated and accepted, by move."""
     search: list[Find] = field(default_factory=list)
     """What the search came upon, each better than the one before."""
+    search_cut: bool = False
+    """Whether the time limit, or the user, ended the search before it ended by itself."""
     search_agreed: bool | None = None
     """Whether several starts of the search came to the same end; None without a search."""
     ladders: list[LadderRecord] = field(default_factory=list)

@@ -22,20 +22,24 @@ from .trace import Trace
 _MOMENTS = 10_000
 # Up to this R-hat, chains with few effective draws may only be too short to agree.
 _DISAGREEMENT = 1.1
-# Temperatures that swap more rarely than this, or between which no replica has gone there and back
-# in so many draws, pass too little on.
-_LOW_SWAP_RATE, _DRAWS_FOR_A_TRIP = 0.1, 200
+# Temperatures that swap more rarely than this pass too little on.
+_LOW_SWAP_RATE = 0.1
+# So do those between which no replica has gone there and back in so many draws for each of them, or
+# in fewer where the chains do not agree either.
+_DRAWS_FOR_A_TRIP, _FEWER_DRAWS_FOR_A_TRIP = 50, 16
 # Chains whose probabilities of the leading formula differ by more contradict each other.
 _CONTRADICTION = 0.5
 # A leading formula of a smaller probability is one among many.
 _STANDS_OUT = 0.1
+_NO_TRIPS = "no state has travelled from the coldest temperature to the hottest and back yet"
 
 
 def judge(trace: Trace, problem: Problem, leading_by_chain: Sequence[float]) -> dict[str, Any]:
     """Return R-hat and effective draws, whether the run has converged, and a verdict in words.
 
-    It has converged when warm-up was finished and either all draws fit to rounding error or
-    several chains agree by the rules of `convergence.settled`.
+    It has converged when the chains had settled and either all draws fit to rounding error or
+    several chains agree by the rules of `convergence.settled`. A search that was cut short is no
+    objection to what the draws say of the formulas found, but a reservation.
     """
     series = _series(trace)
     hats = {name: _measured(r_hat, values) for name, values in series.items()}
@@ -159,39 +163,57 @@ def _remedy(trace: Trace) -> str:
     longer = _more_draws(trace)
     if not trace.ladders:
         return f"{longer}, or use sampler='tempered'"
-    if _mixes_poorly(trace):
+    if _hardly_swaps(trace):
         more = -(-3 * len(trace.ladders[0].power) // 2)
         return (
             f"Its temperatures hardly swap states: use more of them "
             f"(sampler=TemperedSampler(temperatures={more})), or fewer operators"
         )
+    if _has_no_trips(trace, _FEWER_DRAWS_FOR_A_TRIP):
+        return (
+            f"{_NO_TRIPS.capitalize()}: {longer.lower()}, or leave out operators and columns that "
+            "are not needed"
+        )
     also = "" if trace.interrupted or trace.timed_out else " and tune"
     return f"{longer}{also}, or leave out operators and columns that are not needed"
 
 
-def _mixes_poorly(trace: Trace) -> bool:
-    """Return whether replicas hardly travel between the temperatures."""
+def _hardly_swaps(trace: Trace) -> bool:
+    """Return whether there are neighbouring temperatures that hardly swap states."""
     if not trace.ladders or len(trace.ladders[0].power) == 1:
         return False
     rates = np.mean([record.swap_rate for record in trace.ladders], axis=0)
+    return bool(rates.min() < _LOW_SWAP_RATE)
+
+
+def _has_no_trips(trace: Trace, draws_a_temperature: int) -> bool:
+    """Return whether no replica has gone through all temperatures and back in that many draws."""
+    if not trace.ladders or len(trace.ladders[0].power) == 1:
+        return False
     trips = sum(record.round_trips for record in trace.ladders)
-    return bool(
-        rates.min() < _LOW_SWAP_RATE or (trips == 0 and len(trace.chains[0]) >= _DRAWS_FOR_A_TRIP)
-    )
+    wanted = draws_a_temperature * len(trace.ladders[0].power)
+    return trips == 0 and len(trace.chains[0]) >= wanted
 
 
 def _reservation(trace: Trace, leading_by_chain: Sequence[float]) -> str:
     """Return what agreement does not say, as a further sentence; empty if there is nothing."""
+    if trace.search_cut:
+        return (
+            " But the time limit cut the search short, so that there may be a better formula: "
+            "raise timeout."
+        )
     if trace.search_agreed is False:
         return (
             " But the search ended before several starts had come to the same formula, so that "
             "there may be a better one: raise tune, or compare another random_state."
         )
-    if _mixes_poorly(trace):
+    if _hardly_swaps(trace):
         return (
             " But its temperatures hardly swap states, so that other formulas may have been "
             "missed: use more of them (TemperedSampler), or raise draws."
         )
+    if _has_no_trips(trace, _DRAWS_FOR_A_TRIP):
+        return f" But {_NO_TRIPS}, so that other formulas may have been missed: raise draws."
     leading = float(np.mean(leading_by_chain))
     if leading < _STANDS_OUT:
         return (

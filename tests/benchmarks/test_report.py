@@ -13,7 +13,7 @@ def record(method, place, noise, right, version="1", date="2026-01-01", **values
     return {
         "suite": "feynman", "problem": f"p{place:02d}", "place": place, "noise": noise, "seed": 0,
         "method": method, "version": version, "seconds": PEERS.seconds, "cores": PEERS.cores,
-        "date": date, "cpu": "a processor", "failure": None,
+        "date": date, "cpu": "a processor", "commit": "", "failure": None,
         "nodes": 10 if method == "symbayes" else 30, "r2": 1.0,
         "right": right, "srbench": right, "srbench_by": "sympy" if right else "", "found_at": 2.0,
         "seconds_used": 3.0, **values,
@@ -102,8 +102,11 @@ def test_the_page(tmp_path):
 
     share = dict.fromkeys(PEERS.methods, 5) | {"symbayes": 18}
     records = comparison(PEERS.methods[:-1], share)
+    for i, one in enumerate(records):
+        one["commit"] = ("abc", "abc-dirty", "")[i % 3]
     page = Report(records, {}, tmp_path).text()
     assert "| symbayes | 1 | 18 of 21, 86% (65% to 95%) |" in page
+    assert "symbayes 1 (commit abc), on a processor." in page
     assert "not run (0 of 21)" in page
     for sweep in SWEEPS.values():
         assert sweep.command in page

@@ -42,6 +42,19 @@ def task(stub):
     return run.Task("paper", "f2", 1, 0.0, 0, stub)
 
 
+@pytest.mark.parametrize("suite", ["classic", "feynman", "real"])
+def test_data_that_is_not_there_is_one_line(tmp_path, capsys, monkeypatch, suite):
+    monkeypatch.setattr(run.environment, "prepare", lambda: None)
+    monkeypatch.setattr(run.signal, "signal", lambda *_: None)
+    words = ["--suite", suite, "--data", str(tmp_path), "--results", str(tmp_path)]
+    assert run.main(words) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith(str(tmp_path))
+    assert "is not shipped: benchmarks/quality/README.md says" in line
+
+
 def test_a_run_is_made_judged_and_kept(tmp_path):
     stub = method(tmp_path, STUB.format(folder=str(METHODS_FOLDER)))
     work = session(tmp_path)

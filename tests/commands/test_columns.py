@@ -40,6 +40,21 @@ def test_all_columns_of_numbers_are_features():
     ]
 
 
+@pytest.mark.parametrize("start", [0, 1])
+def test_an_index_without_a_name_is_no_feature(start):
+    rows = TABLE[["Alpha", "w"]]
+    counted = pd.concat([pd.Series(np.arange(4.0) + start, name="column 1"), rows], axis=1)
+    data = take(target="w", features=None, table=counted)
+    assert list(data.X) == ["Alpha"]
+    assert data.notes == ["left out the first column, which has no name and counts the rows"]
+    # Unless it is asked for, or is something else.
+    assert list(take(target="w", features=["column 1"], table=counted).X) == ["column 1"]
+    other = counted.assign(**{"column 1": [0.0, 1, 2, 4]})
+    assert list(take(target="w", features=None, table=other).X) == ["column 1", "Alpha"]
+    behind = counted[["Alpha", "column 1", "w"]]
+    assert list(take(target="w", features=None, table=behind).X) == ["Alpha", "column 1"]
+
+
 def test_named_columns_in_their_order():
     data = take(features=["w", "Alpha"], drop_missing=True)
     assert list(data.X) == ["w", "Alpha"]
@@ -97,6 +112,11 @@ def test_many_columns_are_not_all_told():
             BadColumns,
             "no column of numbers besides the target; left out what is not made of numbers: 'city'",
         ),
+        (
+            {"features": None, "weights": "w", "table": TABLE[["w", "y"]]},
+            BadColumns,
+            "no column of numbers besides target and weights$",
+        ),
     ],
 )
 def test_complaints(options, kind, message):
@@ -106,6 +126,11 @@ def test_complaints(options, kind, message):
 
 def test_new_rows_have_what_the_model_needs_in_its_order():
     assert list(new_rows(TABLE, "t.csv", ["w", "Alpha"])) == ["w", "Alpha"]
+
+
+def test_names_of_a_model_that_are_read_as_others():
+    table = TABLE.rename(columns={"beta": "column 1"})[["Alpha", "column 1"]].fillna(2.0)
+    assert list(new_rows(table, "t.csv", ["Alpha ", ""])) == ["Alpha ", ""]
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def test_the_answer_is_text(capsys):
     assert re.fullmatch(r"seconds: \d+\.\d", lines[-2])
     assert lines[-1] == "seed: 0"
     assert "symbayes: drawing 50/50" in captured.err
+    assert "onverged" not in captured.err  # once is enough
     assert sorted(os.listdir()) == ["data.csv"]
 
 
@@ -92,6 +93,12 @@ def test_the_answer_is_json(capsys):
     assert set(answer["inclusion_probability"]) == {"a", "b"}
     assert isinstance(answer["diagnostics"]["converged"], bool)
     assert answer["diagnostics"]["interrupted"] is False
+
+
+def test_json_has_the_words_of_the_command_line(capsys):
+    verdict = fit_json(capsys)["diagnostics"]["verdict"]
+    assert verdict.startswith("Not converged: ")
+    assert "aise --draws" in verdict
 
 
 def test_json_has_no_nan(capsys):

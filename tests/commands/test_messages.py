@@ -85,6 +85,25 @@ def test_warnings_are_lines(capsys):
         warnings.warn("as before", DataWarning)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Raise timeout, or lower tune", "Raise --time, or lower --tune"),
+        ("1 of 4 draws. Raise draws and tune", "1 of 4 draws. Raise --draws and --tune"),
+        ("raise tune, or compare another random_state", "raise --tune, or compare another --seed"),
+        ("Use more (chains=4)", "Use more (--chains 4)"),
+        ("(sampler=TemperedSampler(temperatures=5))",
+         "(in Python: sampler=TemperedSampler(temperatures=5))"),
+        ("columns 'raise draws', \"a'timeout\"", "columns 'raise draws', \"a'timeout\""),
+        ("are too narrow. This is said once for each fit.", "are too narrow."),
+    ],
+)  # fmt: skip
+def test_parameters_become_options(capsys, text, words):
+    with warnings_as_lines():
+        warnings.warn(text, SamplingWarning)
+    assert capsys.readouterr().err == f"symbayes: warning: {words}\n"
+
+
 def test_an_error_without_a_file():
     assert explain(OSError(5, "Input/output error")) == "Input/output error"
 

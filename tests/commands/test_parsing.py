@@ -47,11 +47,14 @@ def test_operators(text, meaning):
         (["--operators", "sin:x"], "'x' is not a number"),
         (["--operators", "sin:-1,+"], "the weight of 'sin' is -1.0"),
         (["--operators", "sin:0"], "must have a positive, finite sum"),
-        (["--operators", ""], "operators is empty"),
+        (["--operators", ""], "there is none; name a set, default, paper, "),
+        (["--operators", " , "], "or operators, such as +,*,sin"),
         (["--terms", "0"], "0 is below 1"),
         (["--terms", "some"], "'some' is not a whole number"),
-        (["--noise", "large"], "'large' is not a number"),
+        (["--noise", "tiny"], "'tiny' is not a number; say 0.05 for about 5 % of the spread"),
+        (["--noise", "tiny"], "of the target, or small"),
         (["--noise", "0"], "0 is not a finite number above 0"),
+        (["--noise", "2"], "--noise: 2 is 200 % of the spread of y; 2 % is 0.02"),
         (["--time", "-1"], "-1 is not a finite number above 0"),
         (["--time", "inf"], "inf is not a finite number above 0"),
         (["--time", "nan"], "nan is not a finite number above 0"),
@@ -71,7 +74,7 @@ def test_operators(text, meaning):
 def test_mistakes_about_a_fit(capsys, words, message):
     line = complaint(capsys, ["fit", "data.csv", "--target", "y", *words], 2)
     assert message in line
-    assert re.search(r"\(see symbayes( fit)? --help\)$", line)
+    assert line.endswith("(see symbayes fit --help)")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +90,8 @@ def test_mistakes_about_a_fit(capsys, words, message):
         (["show", "m.symbayes", "--n", "0"], "0 is below 1"),
         (["show", "m.symbayes", "--latex", "--json"], "not allowed with argument"),
         (["report", "m.symbayes"], "required: --out"),
-        (["info", "a", "b"], "unrecognized arguments: b"),
+        (["info", "a", "b"], "unrecognized arguments: b (see symbayes info --help)"),
+        (["--foo"], "unrecognized arguments: --foo (see symbayes --help)"),
         (["demo", "--out"], "--out: expected one argument"),
         (["fit", "a\nb\x1b[31m", "--target", "y", "\x1b[32m"], r"unrecognized arguments: \x1b[32m"),
     ],
@@ -100,6 +104,12 @@ def test_the_names_of_options_are_lists():
     options = fit_options("--features", "a b", "λ", "--features=-x", "--known", "a", "--known", "b")
     assert options.features == ["a b", "λ", "-x"]
     assert options.known == ["a", "b"]
+
+
+@pytest.mark.parametrize("option", ["--jobs", "--n-jobs"])
+def test_cores_go_by_two_names(option):
+    assert fit_options(option, "3").jobs == 3
+    assert parser().parse_args(["reproduce", "accuracy", option, "3"]).n_jobs == 3
 
 
 def test_no_command_is_answered_with_help(capsys):

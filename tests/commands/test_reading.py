@@ -61,6 +61,18 @@ def test_names_are_what_they_are(folder):
     np.testing.assert_allclose(table, odd_table(), rtol=1e-15)
 
 
+def test_spaces_around_names_do_not_count(folder):
+    pd.testing.assert_frame_equal(read_table(write(folder, " a , b \n1,3\n2.5,-4\n")), ROWS)
+    with pytest.raises(BadTable, match="more than one column named 'a'"):
+        read_table(write(folder, "a,a \n1,2\n"))
+
+
+def test_a_first_column_without_a_name_gets_one(folder):
+    assert list(read_table(write(folder, ",a\n1,2\n"))) == ["column 1", "a"]
+    with pytest.raises(BadTable, match="more than one column named 'column 1'"):
+        read_table(write(folder, ",column 1\n1,2\n"))
+
+
 def test_a_name_may_have_line_breaks_and_delimiters(folder):
     assert list(read_table(write(folder, '"a\nb","c,""d"""\n1,2\n'))) == ["a\nb", 'c,"d"']
 

@@ -25,6 +25,7 @@ def test_reproduce_writes_and_says_where(tmp_path, capsys):
         (["reproduce", "speed"], "invalid choice"),
         (["reproduce", "accuracy", "--replications", "0"], "below 1"),
         (["reproduce", "accuracy", "--seed", "-1"], "below 0"),
+        (["reproduce", "accuracy", "--n-jobs", "0"], "--n-jobs/--jobs: use 1 for one core"),
     ],
 )
 def test_mistakes_of_usage(words, complaint, capsys):
@@ -36,17 +37,11 @@ def test_mistakes_of_usage(words, complaint, capsys):
     assert complaint in line
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (["reproduce", "signals", "--prices", "nowhere.csv"], "cannot be read"),
-        (["reproduce", "accuracy", "--n-jobs", "0"], "--n-jobs is 0"),
-    ],
-)
-def test_other_mistakes_are_one_line(words, complaint, capsys, tmp_path):
+def test_other_mistakes_are_one_line(capsys, tmp_path):
+    words = ["reproduce", "signals", "--prices", "nowhere.csv"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 1
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("symbayes: ")
-    assert complaint in lines[0]
+    assert "cannot be read" in lines[0]
     assert not (tmp_path / "out").exists()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sympy
 
 import symbayes
-from symbayes import Formula
+from symbayes import BayesianSymbolicRegressor, Formula, PaperSampler
 from symbayes.cli import main
+from symbayes.commands.facts import n_rows
+from symbayes.commands.info import about_model
 from symbayes.kernels import units
 
 from .calling import ODD_NAMES, complaint
@@ -71,6 +75,7 @@ def test_json(capsys, noisy_file):
     answer = json.loads(call(capsys, "show", noisy_file, "--json"))
     model = symbayes.load(noisy_file)
     assert answer["columns"] == ["a", "b"]
+    assert (answer["target"], answer["rows"], answer["seed"]) == ("y", 30, 0)
     assert answer["best"]["formula"] == str(model.best_formula_)
     assert len(answer["formulas"]) == len(model.formulas_)
     front = json.loads(call(capsys, "show", noisy_file, "--json", "--pareto", "--n", "1"))
@@ -90,10 +95,25 @@ def test_info_about_a_model(capsys, model_file):
     assert "columns: " in text
     for name in ("'<script>'", "'a b'", "'λ'", "''"):
         assert name in text
-    assert "random_state:" in text
+    for fact in ("target: +'y'", "rows: +30", "random_state: +0"):
+        assert re.search(f"^{fact}$", text, flags=re.MULTILINE)
     assert "['+', '*', 'square']" in text
     assert "onverged" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_info_tells_the_tune_that_is_meant(noisy_file):
+    model = symbayes.load(noisy_file).set_params(tune=None)
+    assert about_model(model)["tune"] == "15000"
+    assert about_model(model.set_params(sampler="paper"))["tune"] == str(PaperSampler.tune)
+
+
+@pytest.mark.parametrize(("weights", "rows"), [(1.0, 12_000), (2.0, None)])
+def test_rows_of_a_large_table(weights, rows):
+    X = np.arange(12_000.0)[:, None]
+    model = BayesianSymbolicRegressor(["+"], draws=2, tune=2, chains=1, n_terms=1, random_state=0)
+    model.fit(X, 2 * X[:, 0], np.full(12_000, weights))
+    assert n_rows(model) == rows
 
 
 def test_info_about_the_installation(capsys, monkeypatch):

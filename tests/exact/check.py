@@ -28,6 +28,7 @@ CASES = {
     "learned": test_stationarity.LEARNED,
     "ladders": test_exchange.LEARNED,
     "part": test_stationarity.PART,
+    "tempered-part": test_tempering.PART,
     "known-part": test_stationarity.KNOWN_PART,
     "limited-part": test_stationarity.LIMITED_PART,
     "waves-part": test_stationarity.WAVES_PART,
@@ -39,7 +40,10 @@ if __name__ == "__main__":
     if move == "between-ladders":
         results = test_exchange.p_values(CASES[case], n=int(steps))
     elif move == "ladder":
-        results = test_tempering.p_values_of_ladders(CASES[case], (1.0, 0.3), n=6_000, rounds=60)
+        # One step between two swaps, so that what these do wrong is not made good at once.
+        results = test_tempering.p_values_of_ladders(
+            CASES[case], (1.0, 0.3), n=12_000, rounds=int(steps), steps=1
+        )
     elif move == "swap":
         results = test_tempering.p_values_of_swaps(CASES[case], n=30_000)
     else:

@@ -159,7 +159,7 @@ BUGS = {
         "sign": ("if accepted(ladder.rng, log_ratio):", "if accepted(ladder.rng, -log_ratio):"),
         "powers": (
             "return first_power(power, ratio) * numbers[LOG_LIKELIHOOD]",
-            "return numbers[LOG_LIKELIHOOD]"),
+            "return first_power(power, ratio) ** 2 * numbers[LOG_LIKELIHOOD]"),
         "colder temperature": ("log_ratio = there + back", "log_ratio = back"),
         "hotter temperature": ("log_ratio = there + back", "log_ratio = there"),
     }),
@@ -186,14 +186,14 @@ BUGS = {
         "way back": ("    log_ratio += _log_density(back, a, b)\n", ""),
         "curvature there": ("_log_density(back, a, b)", "_log_density(there, a, b)"),
     }, steps=600),
-    **_bugs("swap across", "ladder.py", "part", "ladder", {
+    **_bugs("swap across", "ladder.py", "tempered-part", "ladder", {
         "all rows": (
             "            fit_on_all_rows(code, chain, scratch)\n",
             "            chain.numbers[ALL_LOG_LIKELIHOOD] = chain.numbers[LOG_LIKELIHOOD]\n"),
         "part": (
             "return first_power(power, ratio) * numbers[LOG_LIKELIHOOD]",
             "return power * numbers[LOG_LIKELIHOOD]"),
-    }),
+    }, steps=200),
     **_bugs("between ladders", "../samplers/exchange.py", "ladders", "between-ladders", {
         "prior of what comes": (
             "log_prior_given(q, first)\n        + log_prior_given(p, second)\n", "0.0\n"),

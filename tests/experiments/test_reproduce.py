@@ -15,9 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from symbayes import BayesianSymbolicRegressor
 from symbayes.experiments import published
 from symbayes.experiments.effort import FULL, QUICK, Effort
 from symbayes.experiments.length import stopped_at
+from symbayes.experiments.memory import measure
 from symbayes.experiments.methods import DEFAULT, METHODS, PAPER
 from symbayes.experiments.prices import example_prices
 from symbayes.experiments.reproduce import EXPERIMENTS, reproduce
@@ -187,6 +189,42 @@ def test_runs_are_shared_and_never_repeated(out):
     make("accuracy", out)
     make("complexity", out)
     assert (out / "runs.jsonl").read_text() == before
+
+
+@pytest.fixture
+def ctrl_c(monkeypatch):
+    """Ctrl-C as soon as a fit begins to sample."""
+    real = BayesianSymbolicRegressor._sample
+
+    def sample(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(BayesianSymbolicRegressor, "_sample", sample)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize(
+    ("experiment", "method"),
+    [
+        ("accuracy", DEFAULT),
+        ("accuracy", PAPER),
+        ("training", DEFAULT),
+        ("length", PAPER),
+        ("signals", DEFAULT),
+    ],
+)
+def test_a_run_cut_short_is_not_kept(tmp_path, experiment, method):
+    with pytest.raises(KeyboardInterrupt):
+        make(experiment, tmp_path, methods=[method], tasks=["f5"])
+    runs = tmp_path / "runs.jsonl"
+    assert not runs.exists() or runs.read_text() == ""
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_memory_of_a_run_cut_short_is_not_told():
+    with pytest.raises(KeyboardInterrupt):
+        measure(DEFAULT, "f5", 0, 1, TINY)
 
 
 def test_another_seed_or_size_is_another_run(tmp_path):

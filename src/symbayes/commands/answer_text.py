@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import shutil
 import textwrap
 from typing import Any
@@ -9,11 +11,17 @@ from typing import Any
 import pandas as pd
 
 from ..display import printable
+from .wording import with_options
 
 #: Formulas in a table, if nothing else is said.
 MOST_FORMULAS = 10
 # Narrower than this, nothing is readable; wider lines are hard to follow.
 _NARROWEST, _WIDEST = 60, 160
+# A part of the variation that may be a rounding error.
+_ROUNDING_ERROR = 1.0e-12
+# A name in backticks, in which a backslash takes the next character as it is; and what stands for
+# a blank in it while lines are broken: printable text has none.
+_QUOTED, _NO_BREAK = re.compile(r"`(?:[^`\\]|\\.)*`"), "\0"
 _RULES = {
     "probability": "the most probable",
     "one_standard_error": "the simplest within one standard error",
@@ -23,14 +31,32 @@ _RULES = {
 
 def formulas_text(formulas: pd.DataFrame, n: int) -> str:
     """Return the first formulas as a table, as wide as the terminal or 80 characters."""
-    lines = ["probability  nodes      R2  formula"]
-    for row in formulas.head(n).itertuples():
+    shown = formulas.head(n)
+    explained = [r2_text(r2) for r2 in shown["r2"]]
+    width = max(6, *map(len, explained))
+    lines = [f"probability  nodes  {'R2':>{width}}  formula"]
+    for row, r2 in zip(shown.itertuples(), explained, strict=True):
         probability = "<0.001" if row.probability < 0.0005 else f"{row.probability:.3f}"
-        start = f"{probability:>11}  {row.n_nodes:5d}  {row.r2:6.4f}  "
+        start = f"{probability:>11}  {row.n_nodes:5d}  {r2:<{width}}  "
         lines.append(wrapped(row.formula, start))
     if len(formulas) > n:
         lines.append(f"... and {len(formulas) - n} more")
     return "\n".join(lines)
+
+
+def r2_text(r2: float) -> str:
+    """Return a share of variation with four decimals, or as many as tell it from all of it.
+
+    Examples
+    --------
+    >>> from symbayes.commands.answer_text import r2_text
+    >>> r2_text(0.99712), r2_text(0.999983), r2_text(1 - 1e-15)
+    ('0.9971', '0.99998', '1.0000')
+    """
+    rest = 1.0 - r2
+    if rest < _ROUNDING_ERROR:
+        return "1.0000"
+    return f"{r2:.{max(4, math.ceil(-math.log10(rest)))}f}"
 
 
 def answer_text(model: Any, n: int = MOST_FORMULAS) -> str:
@@ -45,8 +71,9 @@ def answer_text(model: Any, n: int = MOST_FORMULAS) -> str:
     if best["rounded"] != best["formula"]:
         parts += ["with simple constants:", wrapped(best["rounded"], "  ")]
     parts += [
-        f"error: {best['rmse']:.3g} (root mean square on the training rows), R2 {best['r2']:.4f}",
-        wrapped(model.diagnostics_["verdict"], "verdict: "),
+        f"error: {best['rmse']:.3g} (root mean square on the training rows), "
+        f"R2 {r2_text(best['r2'])}",
+        wrapped(with_options(model.diagnostics_["verdict"]), "verdict: "),
     ]
     return "\n".join(parts)
 
@@ -58,13 +85,18 @@ def best_row(model: Any) -> dict[str, Any]:
 
 
 def wrapped(text: str, start: str) -> str:
-    """Return text after its label, with further lines below its beginning."""
+    """Return text after its label, with further lines below its beginning.
+
+    A name in backticks stays on one line, so that it can be copied.
+    """
     columns = shutil.get_terminal_size().columns
-    return textwrap.fill(
-        printable(text),
+    kept = _QUOTED.sub(lambda name: name[0].replace(" ", _NO_BREAK), printable(text))
+    filled = textwrap.fill(
+        kept,
         width=min(max(columns, _NARROWEST), _WIDEST),
         initial_indent=start,
         subsequent_indent=" " * len(start),
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return filled.replace(_NO_BREAK, " ")

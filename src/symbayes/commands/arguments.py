@@ -65,7 +65,7 @@ def _add(
     command = commands.add_parser(
         name, help=summary, description=description, epilog=f"examples:\n{examples}"
     )
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, parser=command)
     _add_debug(command)
     return command
 
@@ -140,8 +140,9 @@ def _add_fit(commands: argparse._SubParsersAction) -> None:
         "--seed", type=seed, metavar="S", help="the same seed gives the same result (default: any)"
     )
     effort.add_argument(
-        "--jobs", type=jobs, default=-1, metavar="N", help="cores to use (default: -1, all)"
-    )
+        "--jobs", "--n-jobs", type=jobs, default=-1, metavar="N",
+        help="cores to use (default: -1, all)",
+    )  # fmt: skip
     results = command.add_argument_group("results")
     results.add_argument("--out", metavar="FILE", help="save the model, such as model.symbayes")
     results.add_argument("--report", metavar="FILE", help="write a page about it, page.html")
@@ -263,7 +264,12 @@ def _add_reproduce(commands: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     command.add_argument("--quick", action="store_true", help="a rough look in a few minutes")
     command.add_argument(
-        "--n-jobs", type=int, default=-1, metavar="N", help="processes (default: one a core)"
+        "--n-jobs",
+        "--jobs",
+        type=jobs,
+        default=-1,
+        metavar="N",
+        help="processes (default: -1, one a core)",
     )
     command.add_argument("--seed", type=natural, default=0, metavar="S", help="(default: 0)")
     command.add_argument(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..operators import did_you_mean
 from .messages import UsageError
-from .reading import first_other
+from .reading import UNNAMED, first_other
 
 # Names in a message at most.
 _MOST_NAMES = 10
@@ -69,7 +69,8 @@ def training(
     others = [name for name in (target, weights) if name is not None]
     notes: list[str] = []
     if features is None:
-        features, notes = _usable(table.drop(columns=others), source)
+        besides = "the target" if weights is None else "target and weights"
+        features, notes = _usable(table.drop(columns=others), source, besides)
     else:
         _check_features(table, source, features, others)
     used = [*features, *others]
@@ -95,6 +96,9 @@ def training(
 
 def new_rows(table: pd.DataFrame, source: str, features: Sequence[str]) -> pd.DataFrame:
     """Return the columns a model needs, in its order; complain about all that is missing."""
+    # A model that was not fitted here may have names that are read as others.
+    as_read = {name.strip() or UNNAMED: name for name in features if name not in table.columns}
+    table = table.rename(columns={name: as_read[name] for name in table if name in as_read})
     _check_there(table, source, features, "the model")
     _check_numbers(table, source, features)
     rows = table[list(features)]
@@ -136,11 +140,15 @@ def _check_features(
     _check_numbers(table, source, features)
 
 
-def _usable(table: pd.DataFrame, source: str) -> tuple[list[str], list[str]]:
+def _usable(table: pd.DataFrame, source: str, besides: str) -> tuple[list[str], list[str]]:
     """Return the columns of numbers, and notes on the others."""
+    notes = []
+    if _begins_with_an_index(table):
+        # Written along with a table by some programs, pandas among them.
+        notes.append("left out the first column, which has no name and counts the rows")
+        table = table.drop(columns=UNNAMED)
     text = [name for name in table if table[name].dtype != float]
     empty = [name for name in table if name not in text and len(table) and table[name].isna().all()]
-    notes = []
     if text:
         examples = [f"{name!r} ({first_other(table[name])})" for name in text[:_MOST_NAMES]]
         notes.append(f"left out what is not made of numbers: {_join(examples, len(text))}")
@@ -150,10 +158,18 @@ def _usable(table: pd.DataFrame, source: str) -> tuple[list[str], list[str]]:
     usable = [name for name in table if name not in text and name not in empty]
     if not usable:
         raise BadColumns(
-            f"{source} has no column of numbers besides the target"
+            f"{source} has no column of numbers besides {besides}"
             + (f"; {'; '.join(notes)}" if notes else "")
         )
     return usable, notes
+
+
+def _begins_with_an_index(table: pd.DataFrame) -> bool:
+    """Return whether the first column has no name and is 0, 1, 2, ... or 1, 2, 3, ..."""
+    if len(table.columns) == 0 or table.columns[0] != UNNAMED or table[UNNAMED].dtype != float:
+        return False
+    values, counted = table[UNNAMED].to_numpy(), np.arange(len(table))
+    return bool((values == counted).all() or (values == counted + 1).all())
 
 
 def _check_finite(rows: pd.DataFrame, source: str) -> None:

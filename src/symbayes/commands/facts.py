@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from .. import __version__
+from ..regressor import MOST_ROWS_KEPT
 from ..validation import feature_names
 from .answer_text import best_row
+from .wording import with_options
 
 _DIAGNOSTICS = (
     "verdict", "converged", "r_hat", "effective_draws", "leading_by_chain", "search_agreed",
-    "interrupted", "timed_out", "settled", "restarts", "proposals", "evaluations", "acceptance",
+    "search_cut", "interrupted", "timed_out", "settled", "restarts", "proposals", "evaluations",
+    "acceptance",
 )  # fmt: skip
 
 
@@ -33,13 +37,30 @@ def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, A
     formulas = model.pareto_ if pareto else model.formulas_
     return {
         "version": __version__,
+        "target": model._target,
         "columns": feature_names(model),
+        "rows": n_rows(model),
+        "seed": seed(model),
         "formulas": formulas.head(len(formulas) if n is None else n).to_dict("records"),
         "best": best_row(model) | {"rule": model.model_selection},
         "inclusion_probability": model.inclusion_probability().to_dict(),
-        "diagnostics": {name: diagnostics[name] for name in _DIAGNOSTICS if name in diagnostics},
+        "diagnostics": {name: diagnostics[name] for name in _DIAGNOSTICS if name in diagnostics}
+        | {"verdict": with_options(diagnostics["verdict"])},
         "seconds": diagnostics["seconds"],
     }
+
+
+def n_rows(model: Any) -> int | None:
+    """Return how many rows a model was fitted to; None where it has kept only some of them."""
+    weights, total = model._rows.weights, model._posterior.mixture.n
+    if len(weights) < MOST_ROWS_KEPT:
+        return len(weights)
+    return int(total) if (weights == 1.0).all() else None
+
+
+def seed(model: Any) -> int | None:
+    """Return the seed of a model, if it was a number."""
+    return int(model.random_state) if isinstance(model.random_state, Integral) else None
 
 
 def to_json(content: dict[str, Any]) -> str:

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
     def show(written: dict[str, str | None]) -> None:
         if options.json:
-            print(to_json(facts(model) | _particulars(options, data, seed) | written))
+            print(to_json(facts(model) | _particulars(options, data) | written))
             return
         print(answer_text(model))
         print(f"seconds: {model.diagnostics_['seconds']:.1f}")
@@ -51,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 def fitted(model: BayesianSymbolicRegressor, data: Training) -> BayesianSymbolicRegressor:
     """Return a model after its fit; Ctrl-C ends it early, and a second one for good."""
+    model._says_verdict = False  # the answer does
     try:
         model.fit(data.X, data.y, data.weights)
     except KeyboardInterrupt:
@@ -94,13 +95,11 @@ def _estimator(options: argparse.Namespace, seed: int) -> BayesianSymbolicRegres
     )
 
 
-def _particulars(options: argparse.Namespace, data: Training, seed: int) -> dict[str, Any]:
-    """Return what a model does not know about its fit."""
+def _particulars(options: argparse.Namespace, data: Training) -> dict[str, Any]:
+    """Return what a model does not know about its data."""
     return {
         "data": source_name(options.file),
         "target": options.target,
         "weights": options.weights,
-        "rows": len(data.y),
         "rows_left_out": data.rows_left_out,
-        "seed": seed,
     }

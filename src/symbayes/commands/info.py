@@ -11,9 +11,13 @@ from joblib import cpu_count
 
 from .. import __version__
 from ..kernels import units
+from ..parameters import check_parameters
+from ..regressor import MOST_ROWS_KEPT
 from ..validation import feature_names
 from .answer_text import wrapped
+from .facts import n_rows
 from .models import read_model
+from .wording import with_options
 
 _PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "pandas")
 
@@ -44,10 +48,16 @@ def installation() -> dict[str, str]:
 
 def about_model(model: Any) -> dict[str, str]:
     """Return settings, columns and verdict of a model."""
+    rows = n_rows(model)
+    settings = model.get_params(deep=False)
+    if settings["tune"] is None:
+        settings["tune"] = check_parameters(model).tune
     return {
+        "target": repr(model._target),
+        "rows": f"more than {MOST_ROWS_KEPT:,}" if rows is None else f"{rows:,}",
         "columns": ", ".join(map(repr, feature_names(model))),
         "best formula": str(model.best_formula_),
-        "verdict": model.diagnostics_["verdict"],
+        "verdict": with_options(model.diagnostics_["verdict"]),
         "seconds": f"{model.diagnostics_['seconds']:.1f}",
-        **{name: repr(value) for name, value in model.get_params(deep=False).items()},
+        **{name: repr(value) for name, value in settings.items()},
     }

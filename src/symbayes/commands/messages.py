@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import DataWarning, SamplingWarning
 from ..display import printable
+from .wording import with_options
 
 # What the library complains with; anything else is a mistake of its own.
 _COMPLAINTS = (ValueError, TypeError, ImportError, OSError)
@@ -45,7 +46,7 @@ def warnings_as_lines() -> Iterator[None]:
     """Let warnings be lines like all others, without the line of source they come from."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        say(f"warning: {message}")
+        say(f"warning: {with_options(str(message))}")
 
     with warnings.catch_warnings():
         for category in (DataWarning, SamplingWarning):

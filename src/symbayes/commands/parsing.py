@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..operators import OPERATOR_SETS, OPERATORS, operator_hint, operator_weights
+from ..prior import NoisePrior
 from .messages import one_line
 from .statuses import USAGE
 
@@ -84,7 +85,18 @@ def terms(text: str) -> str | int:
 
 def noise(text: str) -> str | float:
     """Return the noise as a part of the spread of the target, or "small"."""
-    return text if text == "small" else positive(text)
+    if text == "small":
+        return text
+    try:
+        value = positive(text)
+        NoisePrior.about(value)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(
+            f"{error}; say 0.05 for about 5 % of the spread of the target, or small"
+        ) from None
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("noise_prior: ")) from None
+    return value
 
 
 def operators(text: str) -> str | list[str] | dict[str, float]:
@@ -106,6 +118,10 @@ def operators(text: str) -> str | list[str] | dict[str, float]:
                 f"{name!r} occurs twice; to prefer an operator, give it a weight, such as {name}:2"
             )
         weights[name] = _number(weight) if weight else 1.0
+    if not weights:
+        raise argparse.ArgumentTypeError(
+            f"there is none; name a set, {', '.join(OPERATOR_SETS)}, or operators, such as +,*,sin"
+        )
     if len(weights) == 1 and not weights.keys() & OPERATORS.keys():
         raise argparse.ArgumentTypeError(
             f"{text!r} is neither an operator nor a set of them{operator_hint(text)}; the sets are "

@@ -19,6 +19,8 @@ import pandas as pd
 
 #: What stands for standard input.
 STANDARD_INPUT = "-"
+#: What a first column of a text file is called if its name is empty.
+UNNAMED = "column 1"
 _TABS, _PARQUET = (".tsv", ".tab"), (".parquet", ".pq")
 _DELIMITERS = ",;\t"
 
@@ -39,7 +41,7 @@ def read_table(path: str) -> pd.DataFrame:
     ----------
     path : str
         A file, or "-" for standard input. Its name tells what it is: Parquet, TSV, or CSV with
-        commas, semicolons or tabs.
+        commas, semicolons or tabs. In text, spaces around names do not count.
 
     Raises
     ------
@@ -88,7 +90,10 @@ def _read_text(file: BinaryIO, source: str, delimiter: str | None) -> pd.DataFra
         delimiter = delimiter or _delimiter(first)
         lines = chain([first], iter(text.readline, ""))
         names = next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [])
+        names = [name.strip() for name in names]
         _check_header(names, source)
+        names[0] = names[0] or UNNAMED
+        check_names(names, source)
         table = _read_rows(text, source, delimiter, len(names)).set_axis(names, axis=1)
     except UnicodeDecodeError:
         raise BadTable(f"{source} is not text in UTF-8, which CSV and TSV have to be") from None
@@ -112,7 +117,6 @@ def _check_header(names: list[str], source: str) -> None:
             f"the first line of {source} has only numbers, so that there seems to be no header; "
             "add a line that names the columns"
         )
-    check_names(names, source)
 
 
 def check_names(names: list[str], source: str) -> None:

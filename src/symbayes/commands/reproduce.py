@@ -12,8 +12,6 @@ from ..experiments.reproduce import reproduce
 
 def run(options: argparse.Namespace) -> int:
     """Do experiments again, and print where the report is."""
-    if options.n_jobs == 0:
-        raise ValueError("--n-jobs is 0; use 1 for one process or -1 for one a core")
     effort = QUICK if options.quick else FULL
     if options.replications is not None:
         effort = effort.repeated(options.replications)

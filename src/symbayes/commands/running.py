@@ -37,7 +37,10 @@ def run(words: list[str]) -> int:
 
 def _run(words: list[str]) -> int:
     whole = parser()
-    options = whole.parse_args(words)
+    options, unknown = whole.parse_known_args(words)
+    if unknown:
+        # Of the command, where there is one: its help tells what it takes.
+        getattr(options, "parser", whole).error(f"unrecognized arguments: {' '.join(unknown)}")
     if not hasattr(options, "run"):
         whole.print_help(sys.stderr)
         return USAGE

@@ -10,7 +10,7 @@ import pandas as pd
 from . import published as paper
 from .experiment import Experiment, Section, Setting
 from .jobs import Job, Work
-from .methods import PAPER, regressor
+from .methods import PAPER, fitted, regressor
 from .published import DATASETS
 from .records import Record
 from .simulation import integer_seed, rmse, simulate
@@ -47,7 +47,7 @@ def _work(job: Job, setting: Setting) -> Record:
     data = simulate(job.task, job.replication, job.seed)
     seed = integer_seed(job.seed, job.task, job.replication, job.method, job.terms)
     effort = setting.effort
-    model = regressor(job.method, effort, seed).fit(data.X, data.y)
+    model = fitted(regressor(job.method, effort, seed), data.X, data.y)
     trees = model.history_["trees"]
     at = {str(n): int(np.searchsorted(trees, n, "right")) - 1 for n in _lengths(effort.trees)}
     at[_STOPPED] = stopped_at(trees, effort.trees)

@@ -16,7 +16,7 @@ from .effort import Effort
 from .experiment import Experiment, Section, Setting
 from .genetic import regressor as gplearn
 from .jobs import Job, Work
-from .methods import METHODS, POPULATIONS, regressor
+from .methods import METHODS, POPULATIONS, fitted, regressor
 from .records import Record
 from .simulation import integer_seed, simulate
 from .tables import mean_and_spread, wide
@@ -54,15 +54,15 @@ def measure(method: str, task: str, replication: int, seed: int, effort: Effort)
     fit_seed = integer_seed(seed, task, replication, method, "memory")
     if method in POPULATIONS:
         # Its defaults: without low_memory it keeps the ancestors of the last generation.
-        model = gplearn(POPULATIONS[method], effort.generations, fit_seed, low_memory=False)
+        fit = gplearn(POPULATIONS[method], effort.generations, fit_seed, low_memory=False).fit
     else:
-        model = regressor(method, effort, fit_seed)
+        fit = partial(fitted, regressor(method, effort, fit_seed))
         # Load the compiled code first: it is there before any data.
         from ..kernels import units
 
         units.load("paper" if "paper" in method else "tempered")
     before = _peak()
-    model.fit(data.X, data.y)
+    fit(data.X, data.y)
     peak = _peak()
     return {"before": before, "peak": peak, "fit": peak - before}
 

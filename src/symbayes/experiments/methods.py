@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .. import BayesianSymbolicRegressor, PaperSampler, TermsPrior
+from .. import BayesianSymbolicRegressor, PaperSampler, SamplingWarning, TermsPrior
 from .effort import Effort
 from .genetic import evolve
 
@@ -45,7 +47,7 @@ def solve(
     if method in POPULATIONS:
         program = evolve(X, y, POPULATIONS[method], effort.generations, seed)
         return Answer(program.predict, program.nodes, program.text, time.perf_counter() - start)
-    model = regressor(method, effort, seed, terms).fit(X, y)
+    model = fitted(regressor(method, effort, seed, terms), X, y)
     formula = model.best_formula_
     return Answer(formula.predict, tree_nodes(model), str(formula), time.perf_counter() - start)
 
@@ -74,6 +76,17 @@ def regressor(
         n_jobs=1,
         random_state=seed,
     )
+
+
+def fitted(model: BayesianSymbolicRegressor, X: Any, y: np.ndarray) -> BayesianSymbolicRegressor:
+    """Return a model after its fit; Ctrl-C stops the experiment, as half a fit is no result."""
+    with warnings.catch_warnings():
+        # Nobody sees the draws made so far.
+        warnings.filterwarnings("ignore", "interrupted", SamplingWarning)
+        model.fit(X, y)
+    if model.diagnostics_["interrupted"]:
+        raise KeyboardInterrupt
+    return model
 
 
 def tree_nodes(model: BayesianSymbolicRegressor) -> int:

@@ -13,7 +13,7 @@ from scipy import stats
 from .experiment import Experiment, Section, Setting
 from .jobs import Job, Work
 from .luck import LEVEL, Chance, growth, line, positions
-from .methods import DEFAULT, PAPER, TERMS, regressor
+from .methods import DEFAULT, PAPER, TERMS, fitted, regressor
 from .prices import PRICES, Days, example_prices, read_prices, split
 from .published import SIGNALS, SIGNALS_FOUND, SIGNALS_TRIED
 from .records import Record
@@ -37,7 +37,8 @@ def _work(job: Job, setting: Setting, prices: pd.DataFrame) -> Record:
     seed = integer_seed(job.seed, job.replication, job.method, "signals")
     model = regressor(
         job.method, setting.effort, seed, operators=OPERATORS, trees=setting.effort.signal_trees
-    ).fit(pd.DataFrame(training.X, columns=PRICES), training.returns)
+    )
+    fitted(model, pd.DataFrame(training.X, columns=PRICES), training.returns)
     record: Record = {"formula": model.best_formula_.text(digits=17)}
     if job.method == DEFAULT:
         record["up"] = {

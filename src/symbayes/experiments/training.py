@@ -12,7 +12,7 @@ from .. import Formula
 from .experiment import Experiment, Section, Setting
 from .genetic import generations_of
 from .jobs import Job, Work
-from .methods import DEFAULT, PAPER, POPULATIONS, regressor
+from .methods import DEFAULT, PAPER, POPULATIONS, fitted, regressor
 from .records import Record
 from .simulation import Simulation, integer_seed, rmse, simulate
 
@@ -30,7 +30,7 @@ def _work(job: Job, setting: Setting) -> Record:
     if job.method in POPULATIONS:
         steps = _by_generation(data, POPULATIONS[job.method], setting.effort.generations, seed)
     else:
-        model = regressor(job.method, setting.effort, seed).fit(data.X, data.y)
+        model = fitted(regressor(job.method, setting.effort, seed), data.X, data.y)
         steps = _by_acceptance(data, model) if job.method == PAPER else _by_find(data, model)
     return {"steps": steps}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 #: Of Okabe and Ito's colours, those with a contrast above 3 on white and on near black.
@@ -49,3 +51,37 @@ def cropped(text: str, most: int) -> str:
     """
     text = visible(text)
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def told_apart(texts: Sequence[str], most: int) -> list[str]:
+    """Return at most so many characters of each text, with those in which it differs from others.
+
+    Other digits are no difference that a reader sees.
+
+    Examples
+    --------
+    >>> from symbayes.plots.canvas import told_apart
+    >>> told_apart(["3*sin(x0) + y", "2*x0 + 1", "4*sin(x0) + z"], 9)
+    ['3*sin…+ y', '2*x0 + 1', '4*sin…+ z']
+    """
+    shown = [visible(text) for text in texts]
+    masked = [re.sub(r"\d", "0", text) for text in shown]
+    result = []
+    for text, mask in zip(shown, masked, strict=True):
+        alike = [
+            _common_start(mask, other)
+            for other in masked
+            if other != mask and cropped(other, most) == cropped(mask, most)
+        ]
+        if alike:
+            # A little of what is the same shows where the difference is.
+            rest = text[max(alike) - most // 4 :]
+            text = text[: max(most // 4, most - 1 - len(rest))] + "…" + rest
+        result.append(cropped(text, most))
+    return result
+
+
+def _common_start(first: str, second: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))

@@ -70,7 +70,7 @@ def plot_trace(model: Any, chain: int | None = None, ax: Any = None) -> Any:
     ax.yaxis.set_major_formatter("{x:g}")
     ax.invert_yaxis()
     ax.set_ylabel("log-likelihood below the best")
-    every = "" if step == 1 else f", every {step} shown"
+    every = "" if step == 1 else f", 1 in {step} shown"
     ax.set_xlabel(
         f"draw of chain {chosen[0]}{every}"
         if len(chosen) == 1

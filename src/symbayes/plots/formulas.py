@@ -8,9 +8,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..prior import require_count
-from .canvas import BLUE, GREY, ORANGE, axes_for, cropped
+from .canvas import BLUE, GREY, ORANGE, axes_for, cropped, told_apart
 
-_LONGEST_FORMULA, _LONGEST_NAME = 50, 24
+# Characters of a name, and of a formula in the narrowest Axes.
+_LONGEST_NAME, _FEWEST_LETTERS = 24, 30
+# Width of a character of a formula, in points.
+_LETTER = 4.4
 # Errors that differ by less are as easy to read on a plain scale.
 _WORTH_A_LOGARITHM = 10.0
 # What is below this part of the largest error is rounding.
@@ -52,9 +55,9 @@ def plot_formulas(model: Any, n: int = 10, ax: Any = None) -> Any:
     _bars(ax, first["probability"].to_numpy(), "probability", height=0.35)
     ax.set_yticks([])
     # Formulas are long: they stand above their bars, where there is room.
-    for i, text in enumerate(first["formula"]):
+    for i, text in enumerate(told_apart(first["formula"].tolist(), _letters(ax))):
         ax.text(
-            0.01, i - 0.22, cropped(text, _LONGEST_FORMULA), va="bottom", fontsize="small",
+            0.01, i - 0.22, text, va="bottom", fontsize="small",
             parse_math=False, transform=ax.get_yaxis_transform(),
         )  # fmt: skip
     ax.set_ylim(len(first) - 0.6, -0.9)
@@ -152,6 +155,12 @@ def plot_pareto(model: Any, ax: Any = None) -> Any:
     ax.set_title("Size and error", fontsize="medium")
     ax.legend(fontsize="small", framealpha=0)
     return ax
+
+
+def _letters(ax: Any) -> int:
+    """Return how many characters of small print go into the width of the Axes."""
+    points = ax.get_window_extent().width * 72 / ax.figure.dpi
+    return max(_FEWEST_LETTERS, int(points / _LETTER))
 
 
 def _bars(ax: Any, values: np.ndarray, label: str, height: float) -> None:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..expression import CONSTANT, FEATURE, Expression
 from ..formula import Formula
+from ..printing import number
 from .canvas import BLUE, GREY, axes_for, cropped
 
 _MINUS, _TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
@@ -118,7 +119,7 @@ def plot_tree(formula_or_model: Any, ax: Any = None) -> Any:
         ax = axes_for(None, *natural_size(formula))
         ax.set_position((0, 0, 1, 1))  # there is nothing around it
     ax = axes_for(ax)
-    root = _node(formula._expression, formula.feature_names)
+    root = _root(formula)
     layout = lay_out(root)
     ax.set_axis_off()
     ax.set(
@@ -131,7 +132,7 @@ def plot_tree(formula_or_model: Any, ax: Any = None) -> Any:
 
 def natural_size(formula: Formula) -> tuple[float, float]:
     """Return width and height, in inches, of Axes in which a tree has letters of full size."""
-    layout = lay_out(_node(formula._expression, formula.feature_names))
+    layout = lay_out(_root(formula))
     width, height = _extent(layout)
     return max(2.0, width * _LARGEST / 72), height * _LARGEST / 72
 
@@ -149,13 +150,19 @@ def _letters(ax: Any, layout: Layout) -> float:
     return max(_SMALLEST, min(_LARGEST, width / needed[0], height / needed[1]))
 
 
-def _node(expression: Expression, names: Sequence[str]) -> Node:
+def _root(formula: Formula) -> Node:
+    """Return the tree of a formula, constants with the digits that its text has."""
+    expression, digits = formula._shown(None)
+    return _node(expression, formula.feature_names, digits)
+
+
+def _node(expression: Expression, names: Sequence[str], digits: int) -> Node:
     kind = expression[0]
     if kind == FEATURE:
         return Node(cropped(names[expression[1]], _LONGEST_NAME) or "(no name)", "column")
     if kind == CONSTANT:
-        return Node(f"{expression[1]:.4g}".replace("-", _MINUS), "constant")
-    children = tuple(_node(operand, names) for operand in expression[1:])
+        return Node(number(expression[1], digits).replace("-", _MINUS), "constant")
+    children = tuple(_node(operand, names, digits) for operand in expression[1:])
     return Node(_SIGNS.get(kind, kind), "operator", children)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..formula import Formula
 from .markup import (
     WIDEST_FORMULA,
@@ -20,7 +22,10 @@ from .markup import (
     table,
 )
 
-_MOST_FORMULAS = 8
+#: Formulas that are shown first.
+MOST_FORMULAS = 8
+# Probability that an interval holds a constant.
+_LEVEL = 0.9
 _RULES = {
     "probability": "the most probable",
     "one_standard_error": "the simplest within one standard error",
@@ -31,7 +36,8 @@ _RULES = {
 def answer(model: Any) -> Markup:
     """Return the first section of the report."""
     best = model.best_formula_
-    row = model.formulas_.iloc[model.formula_objects_.index(best)]
+    place = model.formula_objects_.index(best)
+    row = model.formulas_.iloc[place]
     return section(
         "answer",
         "The answer",
@@ -47,6 +53,7 @@ def answer(model: Any) -> Markup:
                 ("Chosen as", _RULES[model.model_selection]),
             ]
         ),
+        _constants(model, place),
         _formulas(model),
     )
 
@@ -106,17 +113,46 @@ def _columns(best: Formula, n_columns: int) -> str:
     return f"{len(best.features)} of {n_columns}" + (f": {names}" if names else "")
 
 
+def _constants(model: Any, place: int) -> Markup:
+    """Return the constants of the best formula with their intervals."""
+    found = model.constants(place, _LEVEL)
+    if found.empty:
+        return Markup()
+    known = np.isfinite(found["std"])
+    rows = [
+        (i, number(row.value), number(row.std), f"{number(row.lower)} to {number(row.upper)}")
+        if sure
+        else (i, number(row.value), "", "any, as others make up for it")
+        for i, (row, sure) in enumerate(zip(found.itertuples(), known, strict=True), 1)
+    ]
+    return joined(
+        [
+            table(
+                "Constants of the best formula",
+                ["From left to right ", "Value ", "Standard deviation ", f"{_LEVEL:.0%} interval "],
+                rows,
+            ),
+            element(
+                "p",
+                "Intervals are those of the constants given that the formula is the right one.",
+                class_="note",
+            ),
+        ]
+    )
+
+
 def _formulas(model: Any) -> Markup:
-    shown = model.formulas_.head(_MOST_FORMULAS)
+    shown = model.formulas_.head(MOST_FORMULAS)
+    formulas = in_a_table(model.formula_objects_[:MOST_FORMULAS])
     rows = [
         (
             probability(row.probability),
-            in_a_table(formula),
+            formula,
             number(row.rmse),
             f"{row.r2:.4f}",
             row.n_nodes,
         )
-        for row, formula in zip(shown.itertuples(), model.formula_objects_, strict=False)
+        for row, formula in zip(shown.itertuples(), formulas, strict=True)
     ]
     share = probability(min(1.0, shown["probability"].sum()))
     count = (

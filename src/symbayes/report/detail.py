@@ -12,11 +12,12 @@ import numpy as np
 from ..plots import plot_formulas, plot_inclusion, plot_pareto, plot_tree
 from ..plots.tree import natural_size
 from ..version import __version__
+from .answer import MOST_FORMULAS
 from .figures import figure, wide_figure
 from .markup import Markup, code, element, in_a_table, joined, number, probability, section, table
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "matplotlib")
-_MOST_FORMULAS, _MOST_COLUMNS = 7, 12
+_MOST_COLUMNS = 12
 _PAPER = "https://arxiv.org/abs/1910.08892"
 _CLASS = re.compile(r"\b(?:BayesianSymbolicRegressor|[A-Z]\w+(?:Prior|Sampler))(?=\()")
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
@@ -48,7 +49,7 @@ def detail(model: Any) -> Markup:
 
 
 def _plots(model: Any) -> Markup:
-    n_formulas = min(_MOST_FORMULAS, len(model.formulas_))
+    n_formulas = min(MOST_FORMULAS, len(model.formulas_))
     n_columns = min(_MOST_COLUMNS, model.n_features_in_)
     return element(
         "div",
@@ -56,7 +57,7 @@ def _plots(model: Any) -> Markup:
             "formulas",
             "Probabilities of the first formulas",
             "How the probability is spread over formulas.",
-            lambda ax: plot_formulas(model, _MOST_FORMULAS, ax=ax),
+            lambda ax: plot_formulas(model, MOST_FORMULAS, ax=ax),
             height=1.0 + 0.4 * n_formulas,
         ),
         figure(
@@ -77,6 +78,8 @@ def _plots(model: Any) -> Markup:
 
 
 def _front(model: Any) -> Markup:
+    front = model.pareto_
+    formulas = in_a_table(model.formula_objects_[i] for i in front.index)
     return table(
         "No shorter formula has a smaller error",
         ["Nodes ", "RMSE ", "Formula", "R² ", "Probability "],
@@ -84,11 +87,11 @@ def _front(model: Any) -> Markup:
             (
                 row.n_nodes,
                 number(row.rmse),
-                in_a_table(model.formula_objects_[row.Index]),
+                formula,
                 f"{row.r2:.4f}",
                 probability(row.probability),
             )
-            for row in model.pareto_.itertuples()
+            for row, formula in zip(front.itertuples(), formulas, strict=True)
         ],
     )
 

@@ -100,10 +100,13 @@ def mathml(formula: Formula) -> Markup:
     return Markup(formula.mathml())
 
 
-def in_a_table(formula: Formula) -> Markup:
-    """Return a formula, as text where it is long."""
-    text = formula.text()
-    return element("code", text) if len(text) > WIDEST_FORMULA else mathml(formula)
+def in_a_table(formulas: Iterable[Formula]) -> list[Markup]:
+    """Return the formulas of a table, all of them as text where one is long."""
+    formulas = list(formulas)
+    texts = [formula.text() for formula in formulas]
+    if max(map(len, texts), default=0) > WIDEST_FORMULA:
+        return [element("code", text) for text in texts]
+    return [mathml(formula) for formula in formulas]
 
 
 def probability(value: float) -> str:

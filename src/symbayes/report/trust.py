@@ -24,6 +24,8 @@ from .markup import Markup, element, joined, section, table
 _LEVEL = 0.9
 # Fewer rows are fitted by chance now and then.
 _FEW_ROWS = 20
+# What the chains are compared by.
+_QUANTITIES = {"log_likelihood": "Log-likelihood", "n_nodes": "Size, in nodes of the trees"}
 # Deviations of a binomial share that are no chance.
 _SURPRISE = 3.0
 
@@ -127,7 +129,11 @@ def _convergence(diagnostics: dict[str, Any]) -> Markup:
                 "Agreement of the chains",
                 ["Of the draws", "R-hat ", "Effective draws "],
                 [
-                    (name, f"{value:.3f}", f"{effective.get(name, np.nan):,.0f}")
+                    (
+                        _QUANTITIES.get(name, name),
+                        f"{value:.3f}",
+                        f"{effective.get(name, np.nan):,.0f}",
+                    )
                     for name, value in r_hat.items()
                 ],
             ),

@@ -20,6 +20,8 @@ from .building import join, leaf, product_of_powers
 
 # Expressions in the library at most: pairs of some 200 columns.
 _MOST_EXPRESSIONS = 25_000
+# So many are evaluated at once, which bounds the memory it takes.
+_EXPRESSIONS_AT_ONCE = 2_000
 # A column whose spread is a smaller part of its size is a constant.
 _CONSTANT = 1.0e-8
 # Powers in products of two or three columns, and of four.
@@ -36,6 +38,21 @@ class Library:
         columns = np.flatnonzero(problem.feature_weights > 0).tolist()
         trees = list(islice(expressions(columns, problem.operator_weights), _MOST_EXPRESSIONS))
         table = data.x.reshape(-1, len(data.y))[:, self._used]
+        self._trees: list[np.ndarray] = []
+        # Single precision is enough to rank them, and twice as fast.
+        shapes = np.empty((len(trees), len(self._root)), np.float32)
+        for start in range(0, len(trees), _EXPRESSIONS_AT_ONCE):
+            some = trees[start : start + _EXPRESSIONS_AT_ONCE]
+            good, values = self._standardised(some, table)
+            n = len(self._trees)
+            self._trees += [tree for tree, kept in zip(some, good, strict=True) if kept]
+            shapes[n : len(self._trees)] = values
+        self._shapes = shapes[: len(self._trees)]
+
+    def _standardised(
+        self, trees: list[np.ndarray], table: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which trees have a column, and these columns: centred, weighted, of length one."""
         with np.errstate(all="ignore"):
             values = evaluate_trees(trees, table)
             values /= np.abs(values).max(axis=1)[:, None]
@@ -43,9 +60,7 @@ class Library:
             values *= self._root
             length = np.sqrt(np.einsum("ij,ij->i", values, values))
             good = np.isfinite(length) & (length > _CONSTANT * np.sqrt(len(self._root)))
-        self._trees = [tree for tree, kept in zip(trees, good, strict=True) if kept]
-        # Single precision is enough to rank them, and twice as fast.
-        self._shapes = (values[good] / length[good, None]).astype(np.float32)
+        return good, values[good] / length[good, None]
 
     def best_for(self, residual: np.ndarray) -> np.ndarray | None:
         """Return the tree that explains most of a residual, given on all rows of the problem."""

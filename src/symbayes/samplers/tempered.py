@@ -24,7 +24,7 @@ from .exactness import exact_rss
 from .exchange import exchange
 from .ladder import LARGEST_ROUND, Replicas, Round
 from .running import Look, Report, Status, Watch, Workers, advance_all
-from .search import OPTIMISED, Found, Search
+from .search import OPTIMISED, Found, Search, some_rows
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
@@ -46,6 +46,8 @@ _BETTER = 1.0
 _FAR_BEHIND, _MOST_RESTARTS = 25.0, 3
 # Not where a draw costs so many times what it usually does: that would take minutes.
 _MOST_COST_OF_RESTARTS = 1.5
+# Rows on which proposals are judged first, where the table has more than so many.
+_FIRST_ROWS, _FEWEST_IN_STAGES = 1024, 5000
 # Rows up to which rounds have their full length.
 _ROWS_A_ROUND = 2000
 # At the hottest temperature the data count as about so many rows.
@@ -67,12 +69,18 @@ class TemperedSampler:
         Proposals of each replica between two draws.
     search : bool
         Whether warm-up begins with a search. Without it, chains start from the prior.
+    first_rows : int, "auto" or None
+        Rows on which proposals are judged first; only those that pass are judged on all rows, and
+        what the first judgement had to say is taken out of the second, so that the posterior is
+        that of all rows (delayed acceptance). "auto" takes 1,024 rows of tables with more than
+        5,000. None judges on all rows at once.
     """
 
     temperatures: int = 12
     hottest: float | None = None
     steps_per_draw: int = 50
     search: bool = True
+    first_rows: int | str | None = "auto"
 
     name = "tempered"
     plug_in = False
@@ -84,6 +92,8 @@ class TemperedSampler:
     def __post_init__(self):
         for name in ("temperatures", "steps_per_draw"):
             require_count("sampler", name, getattr(self, name))
+        if self.first_rows not in ("auto", None):
+            require_count("sampler", "first_rows", self.first_rows)
         if self.hottest is None:
             return
         if not 0 < require_real("sampler", "hottest", self.hottest) < 1:
@@ -107,8 +117,9 @@ class TemperedSampler:
         progress: Report,
     ) -> Trace:
         """Run one ladder a seed, from the guesses if there are any; return their draws."""
+        problem = self._in_stages(problem)
         ladders = [Replicas(problem, seed, self.powers(problem.data.n)) for seed in seeds]
-        warmed_up, exact, agreed = True, False, None
+        warmed_up, search_cut, exact, agreed = True, False, False, None
         finds: list[Find] = []
         searched = np.zeros((3, N_MOVES), np.int64)
         if guesses:
@@ -122,7 +133,7 @@ class TemperedSampler:
             )  # fmt: skip
             search.begin_at(guesses)
             found = search.run(tune, workers, watch, _SEARCH_SHARE, progress)
-            warmed_up, exact, agreed = found.finished, found.exact, found.agreed
+            search_cut, exact, agreed = not found.finished, found.exact, found.agreed
             finds, searched = search.best.history, search.counts()
             _begin_at(ladders, found)
         tell = partial(_tell, progress, partial(_look, ladders, int(searched[PROPOSED].sum())))
@@ -145,12 +156,23 @@ class TemperedSampler:
         return replace(
             trace,
             warmed_up=warmed_up,
-            timed_out=trace.timed_out or not (warmed_up or trace.interrupted),
+            timed_out=trace.timed_out or ((search_cut or not warmed_up) and not trace.interrupted),
             restarts=restarts,
             search=finds,
+            search_cut=search_cut,
             search_agreed=agreed,
             search_counts=searched,
         )
+
+    def _in_stages(self, problem: Problem) -> Problem:
+        """Return the problem as it is judged: on a part of the rows first where that pays."""
+        n = np.count_nonzero(problem.data.root_weight)
+        m = self.first_rows
+        if m == "auto":
+            m = _FIRST_ROWS if n > _FEWEST_IN_STAGES else None
+        if m is None or n <= int(m):
+            return problem
+        return problem.in_two_stages(some_rows(problem, int(m)))
 
     def _settle(self, ladders, total, workers, watch, tell, share=_SETTLE_SHARE) -> int:
         """Bring the ladders to the posterior on all rows, and adapt their temperatures."""
