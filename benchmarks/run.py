@@ -22,6 +22,7 @@ MEASURES = (
     "growth",
     "large",
     "cores",
+    "places",
     "default_call",
     "recovery",
     "calibration",

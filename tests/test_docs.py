@@ -48,6 +48,8 @@ RUNS = [
 def test_blocks_run_and_print_what_the_page_says(name, tmp_path, monkeypatch):
     import matplotlib.pyplot as plt
 
+    if name == "docs/clusters.md":
+        pytest.importorskip("distributed", reason="needs Dask")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     plt.switch_backend("Agg")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from symbayes.samplers.running import Watch, Workers, run_rounds
+from symbayes.samplers.running import NoStart, Watch, Workers, advance_all, run_rounds
 
 
 class Counter:
@@ -23,37 +23,32 @@ class Counter:
         return sum(self.rounds)
 
 
-def run(chains, total, watch=None, n_jobs=1, largest=64, **options):
-    with Workers(n_jobs) as workers:
-        return run_rounds(
-            chains, Counter.advance, total, workers, watch or Watch(None), 1.0,
-            lambda n: None, largest, **options,
-        )  # fmt: skip
+def run(chain, total, watch=None, largest=64, **options):
+    return run_rounds(
+        chain.advance, total, watch or Watch(None), 1.0, lambda n: None, largest, **options
+    )
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize("total", [0, 1, 7, 1000])
-def test_rounds_add_up_for_every_chain(total, n_jobs):
-    chains = [Counter() for _ in range(4)]
-    assert run(chains, total, n_jobs=n_jobs) == total
-    assert [chain.total for chain in chains] == [total] * 4
-    assert all(0 < n <= 64 for chain in chains for n in chain.rounds)
+def test_rounds_add_up(total):
+    chain = Counter()
+    assert run(chain, total) == chain.total == total
+    assert all(0 < n <= 64 for n in chain.rounds)
 
 
 def test_progress_is_told_after_each_round():
     seen = []
-    with Workers(1) as workers:
-        run_rounds([Counter()], Counter.advance, 50, workers, Watch(None), 1.0, seen.append, 8)
+    run_rounds(Counter().advance, 50, Watch(None), 1.0, seen.append, 8)
     assert seen == sorted(seen)
     assert seen[-1] == 50
 
 
 def test_nothing_runs_when_time_is_up():
-    chains = [Counter()]
+    chain = Counter()
     watch = Watch(10.0, started=-1e9)
     assert watch.should_stop()
-    assert run(chains, 5, watch) == 0
-    assert chains[0].rounds == []
+    assert run(chain, 5, watch) == 0
+    assert chain.rounds == []
 
 
 def test_some_time_is_kept_back_for_what_follows_sampling():
@@ -78,16 +73,14 @@ def test_an_interrupt_ends_after_the_round():
             watch.interrupted = True
 
     chain = Interrupted()
-    with Workers(1) as workers:
-        done = run_rounds([chain], Interrupted.advance, 100, workers, watch, 1.0, lambda n: None, 8)
-    assert done == chain.total == 1
+    assert run(chain, 100, watch, largest=8) == chain.total == 1
 
 
-def test_finished_chains_end_the_rounds():
-    chains = [Counter(), Counter()]
-    done = run(chains, 10_000, largest=4, finished=lambda chain: chain.total >= 10)
+def test_what_is_finished_ends_the_rounds():
+    chain = Counter()
+    done = run(chain, 10_000, largest=4, finished=lambda: chain.total >= 10)
     assert 10 <= done < 20
-    assert [chain.total for chain in chains] == [done, done]
+    assert chain.total == done
 
 
 def test_share_of_the_time_limit():
@@ -132,10 +125,21 @@ def test_watch_leaves_signals_alone_in_other_threads():
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_workers_keep_the_order_and_pass_errors_on(n_jobs):
+    class Divider:
+        def carry_out(self, order, shelf):
+            if order == 13:
+                raise NoStart
+            return 100 // order
+
+    orders = list(range(1, 20))
+    expected = [None if n == 13 else 100 // n for n in orders]
     with Workers(n_jobs) as workers:
-        assert workers.map(lambda i: i * i, range(20)) == [i * i for i in range(20)]
+        assert workers.advance([Divider()] * 19, orders) == expected
+        assert advance_all(workers, [Divider()] * 3, 5) == [20] * 3
+        with pytest.raises(NoStart):
+            advance_all(workers, [Divider()] * 3, 13)
         with pytest.raises(ZeroDivisionError):
-            workers.map(lambda i: 1 / i, [1, 0, 2])
+            workers.advance([Divider()] * 3, [1, 0, 2])
 
 
 def test_a_second_interrupt_soon_after_reaches_the_program():

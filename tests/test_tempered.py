@@ -118,8 +118,9 @@ class Recorder:
     def optimise(self, share):
         self.calls.append(("share", share))
 
-    def run(self, steps, rounds, n):
-        self.calls.append(("run", n))
+    def carry_out(self, order, shelf):
+        self.calls.append(("run", order.n_draws))
+        return order.n_draws
 
     def adapt(self):
         self.calls.append(("adapt",))

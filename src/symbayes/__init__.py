@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .prior import NoisePrior, TermsPrior, TreePrior
     from .progress import Progress
     from .regressor import BayesianSymbolicRegressor, SamplingWarning
+    from .samplers.elsewhere import ClusterError
     from .samplers.paper import PaperSampler
     from .samplers.tempered import TemperedSampler
     from .validation import DataWarning
@@ -26,6 +27,7 @@ _HOMES = {
     "OPERATORS": "operators",
     "OPERATOR_SETS": "operators",
     "BayesianSymbolicRegressor": "regressor",
+    "ClusterError": "samplers.elsewhere",
     "DataWarning": "validation",
     "Formula": "formula",
     "ModelFileError": "archive",
@@ -43,6 +45,7 @@ __all__ = [
     "OPERATORS",
     "OPERATOR_SETS",
     "BayesianSymbolicRegressor",
+    "ClusterError",
     "DataWarning",
     "Formula",
     "ModelFileError",

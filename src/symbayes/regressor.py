@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
 from threadpoolctl import threadpool_limits
 
@@ -27,9 +26,9 @@ from .posterior import NoFiniteModel, make_posterior
 from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior
 from .problem import Problem, make_problem
 from .progress import Progress
-from .samplers.ladder import NoStart
 from .samplers.paper import PaperSampler
-from .samplers.running import Report, Watch, Workers
+from .samplers.placing import workers_for
+from .samplers.running import NoStart, Report, Watch, Workers
 from .samplers.tempered import TemperedSampler
 from .stages import Stages
 from .trace import Trace
@@ -192,7 +191,9 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianSymbolicRegressor:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, client: Any = None
+    ) -> BayesianSymbolicRegressor:
         """Sample the posterior over formulas.
 
         Parameters
@@ -201,6 +202,10 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
             How often each row counts: a weight of 2 is the row twice.
+        client : dask.distributed.Client, optional
+            A Dask cluster to run the chains on. Without one they run in threads, or where a
+            joblib backend that you have chosen says
+            (``with joblib.parallel_config(backend="dask")``, or "loky"). The result is the same.
 
         Returns
         -------
@@ -226,7 +231,10 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
             report = reports(self.progress, display, lister, watch)
             # Chains share the cores; threads of the linear algebra would only get in their way.
             with threadpool_limits(1, user_api="blas"), watch:
-                trace = self._sample(problem, sampler, guesses, random_state, watch, report)
+                with workers_for(self.n_jobs, int(self.chains), client) as workers:
+                    trace = self._sample(
+                        problem, sampler, guesses, random_state, workers, watch, report
+                    )
                 self._finish(fitter, lister, trace, table, watch)
             if self._says_verdict:
                 display.conclude(self.diagnostics_["verdict"])
@@ -279,24 +287,23 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         sampler: Sampler,
         guesses: list[list[np.ndarray]],
         random_state: np.random.RandomState,
+        workers: Workers,
         watch: Watch,
         report: Report,
     ) -> Trace:
         entropy = random_state.randint(0, 2**31 - 1, size=4).tolist()
         seeds = np.random.SeedSequence(entropy).spawn(int(self.chains))
-        n_jobs = min(effective_n_jobs(self.n_jobs), int(self.chains))
         try:
-            with Workers(n_jobs) as workers:
-                return sampler.sample(
-                    problem,
-                    tune=sampler.tune if self.tune is None else int(self.tune),
-                    draws=int(self.draws),
-                    guesses=guesses,
-                    seeds=seeds,
-                    workers=workers,
-                    watch=watch,
-                    progress=report,
-                )
+            return sampler.sample(
+                problem,
+                tune=sampler.tune if self.tune is None else int(self.tune),
+                draws=int(self.draws),
+                guesses=guesses,
+                seeds=seeds,
+                workers=workers,
+                watch=watch,
+                progress=report,
+            )
         except NoStart:
             raise ValueError(
                 f"no model of {problem.most_terms} terms could be found that is finite on all rows "

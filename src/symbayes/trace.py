@@ -151,3 +151,16 @@ def empty_output(n_rows: int, n_nodes: int, n_numbers: int) -> Output:
         np.zeros(n_rows, np.int64),
         np.zeros((n_rows, n_numbers)),
     )
+
+
+def packed_output(output: Output, n_rows: int) -> Output:
+    """Return the first rows of an output, copied, as wide as their states are."""
+    nodes, terms, numbers = (array[:n_rows] for array in output)
+    width = max(map(state_size, nodes, terms), default=0)
+    return nodes[:, :width].copy(), terms.copy(), numbers.copy()
+
+
+def unpack(output: tuple[np.ndarray, ...], packed: tuple[np.ndarray, ...]) -> None:
+    """Write packed rows to the first rows of an output."""
+    for mine, sent in zip(output, packed, strict=True):
+        mine[tuple(map(slice, sent.shape))] = sent

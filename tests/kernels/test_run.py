@@ -9,7 +9,8 @@ from symbayes.kernels import units
 from symbayes.kernels.chain import ACCEPTED, EVALUATED, NUMBERS, PROPOSED
 from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, NEWTON, SPLIT
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
-from symbayes.samplers.ladder import NoStart, Replicas
+from symbayes.samplers.ladder import Replicas
+from symbayes.samplers.running import NoStart
 from symbayes.trace import empty_output, split_terms
 
 from .. import naive

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numba import boolean, config, float64, int64, typeof, types, void
 from .all_rows import fit_all
 from .chain import AllRows, Chain, Few, Scratch, fit
 from .choose import N_MOVES
+from .columns import make_columns
 from .evaluate import evaluate
 from .ladder import Ladder, run_tempered
 from .likelihood import Data
@@ -94,6 +96,10 @@ def signatures() -> dict[str, Any]:
         float64,
     )  # fmt: skip
     by_name["fit_all"] = float64(pointer(by_name["evaluate"]), chain, int64, scratch)
+    by_name["columns"] = void(
+        pointer(by_name["evaluate"]), pointer(by_name["fit"]), chains, data, scratch,
+        typeof(np.empty(0, np.bool_)),
+    )  # fmt: skip
     common = [pointer(by_name[name]) for name in _UNITS]
     by_name["tempered"] = int64(
         *common, chains, priors, data, scratch,
@@ -206,3 +212,11 @@ def load_evaluate() -> Callable[..., None]:
         with _lock:
             _compile({"evaluate": evaluate})
     return evaluate
+
+
+def load_make_columns() -> Callable[..., None]:
+    """Return what makes the columns of chains, `make_columns(chains, ...)`, compiled."""
+    if not config.DISABLE_JIT and "columns" not in _ready:
+        with _lock:
+            _compile({"evaluate": evaluate, "fit": fit, "columns": make_columns})
+    return partial(make_columns, evaluate, fit)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import opcodes
-from .ladder import NoStart, Replicas
+from .ladder import Replicas
+from .running import NoStart
 
 
 def log_prior_given(tree: np.ndarray, ladder: Replicas) -> float:

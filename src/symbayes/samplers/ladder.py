@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..evaluation import evaluate_trees
@@ -12,7 +14,10 @@ from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
 from ..problem import Problem, log_prior
-from ..trace import Output, empty_output, state_size
+from ..trace import Output, empty_output, packed_output, state_size, unpack
+from .ladder_state import LadderState, restore, state_of
+from .library import Shelf
+from .running import NoStart
 
 #: How often constants move: the share of such moves, and the `lt` nodes for half of it.
 MOVE_SHAPE = (0.5, 1.0)
@@ -26,8 +31,19 @@ _NEGLIGIBLE = 1.0e-9
 _LEAST_REJECTION = 0.01
 
 
-class NoStart(RuntimeError):
-    """No formula could be found that has a finite value on all rows."""
+@dataclass(frozen=True)
+class Round:
+    """What a ladder is to do until the others have done the same."""
+
+    steps: int
+    """Proposals of each replica between two draws."""
+    n_draws: int
+    good_enough: float = -1.0
+    """It ends early at a draw with a residual sum of squares of at most this."""
+    offer: bool = False
+    """Whether the coldest state is offered a term from the library afterwards."""
+    keep: bool = False
+    """Whether the draws are wanted, or only where they lead."""
 
 
 class Replicas:
@@ -38,7 +54,13 @@ class Replicas:
         seeds = seed.spawn(n + 1)
         self.problem = problem
         self._loop = units.load("tempered")
-        self.chains = Chain(*_stacked([problem.new_chain(s) for s in seeds[:n]]))
+        chains = [problem.new_chain(s) for s in seeds[:n]]
+        # Room that is not written to until it is needed, which may be in another process.
+        columns = np.zeros((n, *chains[0].columns.shape))
+        few = [chain._replace(columns=columns[0, :0]) for chain in chains]
+        self.chains = Chain(*_stacked(few))._replace(columns=columns)
+        # Replicas whose columns are not there, since the state came from elsewhere.
+        self._without_columns = np.zeros(n, bool)
         self.priors = Prior(*_stacked([problem.new_prior(MOVE_SHAPE)] * n))
         self.scratch = problem.new_scratch()
         self.ladder = Ladder(
@@ -54,6 +76,11 @@ class Replicas:
             LARGEST_ROUND, problem.most_terms * problem.max_nodes, KEPT + n
         )
 
+    @classmethod
+    def blank(cls, problem: Problem, state: LadderState) -> Replicas:
+        """Return a ladder that a state of this size can be restored to."""
+        return cls(problem, np.random.SeedSequence(0), state.own["power"])
+
     def run(self, steps: int, rounds: int, n_draws: int, good_enough: float = -1.0) -> int:
         """Make draws into `output`; return how many.
 
@@ -61,13 +88,48 @@ class Replicas:
         """
         if n_draws > len(self.output[1]):  # compiled code would write behind the arrays
             raise ValueError(f"{n_draws} draws at once; the output has room for {LARGEST_ROUND}")
+        if n_draws > 0:
+            self._make_columns(self._without_columns)
+        given = np.isnan(self.chains.numbers[:, LOG_LIKELIHOOD])
         done = self._loop(
             self.chains, self.priors, self.problem.seen, self.scratch, self.ladder,
             steps, rounds, n_draws, float(good_enough), *self.output,
         )  # fmt: skip
         if done < 0:
             raise NoStart
+        self._without_columns[given] = False  # the loop has fitted them
         return int(done)
+
+    def carry_out(self, order: Round, shelf: Shelf) -> int:
+        """Do what a round asks for; return the number of draws, now in `output`."""
+        done = self.run(order.steps, 1, order.n_draws, order.good_enough)
+        if order.offer:
+            self.offer(shelf)
+        return done
+
+    def state(self) -> LadderState:
+        """Return all that has to be known to go on elsewhere, or later, with the same draws."""
+        return state_of(self.chains, self.priors, self.ladder._asdict(), self.scratch.few.share[0])
+
+    def restore(self, state: LadderState) -> None:
+        """Go on from a state of a ladder on the same problem."""
+        restore(state, self.chains, self.priors, self.ladder._asdict())
+        self.optimise(state.share)
+        self._without_columns[:] = True
+
+    def kept(self, order: Round, n_draws: int) -> tuple[np.ndarray, ...]:
+        """Return the draws of a round, as they are sent."""
+        return packed_output(self.output, n_draws if order.keep else 0)
+
+    def receive(self, kept: tuple[np.ndarray, ...]) -> None:
+        """Take the draws of a round that was carried out elsewhere."""
+        unpack(self.output, kept)
+
+    def _make_columns(self, missing: np.ndarray) -> None:
+        """Make columns where they are missing, which is then set to false."""
+        if missing.any():
+            make = units.load_make_columns()
+            make(self.chains, self.problem.seen, self.scratch, missing)
 
     def optimise(self, share: float) -> None:
         """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""
@@ -122,6 +184,7 @@ class Replicas:
             return data.y.copy()
         n = len(data.y)
         r = self.cold
+        self._make_columns(self._without_columns)
         slots = self.chains.slots[r, : len(trees)]
         columns = self.chains.columns[r].reshape(-1, n)[slots]
         return data.y - np.linalg.lstsq(columns.T, data.y, rcond=None)[0] @ columns
@@ -164,6 +227,21 @@ class Replicas:
     def fit(self) -> None:
         """Fit terms that were put, so that their log-likelihood is known; no step is made."""
         self.run(1, 1, 0)
+
+    def offer(self, shelf: Shelf) -> None:
+        """Add the term to the coldest state that explains most of its residual, if that helps."""
+        problem, trees = self.problem, self.trees()
+        if len(trees) >= problem.most_terms or isinstance(problem.terms, int):
+            return
+        tree = shelf.library_for(problem).best_for(self.residual())
+        if tree is None or len(tree) > problem.max_nodes:
+            return
+        before = self.score
+        self.put([*trees, tree])
+        self.fit()
+        if not self.score > before:
+            self.put(trees)
+            self.fit()
 
     def take_over(self, other: Replicas) -> None:
         """Copy the states of another ladder, temperature by temperature."""

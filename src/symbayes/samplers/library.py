@@ -7,6 +7,7 @@ For the search phase only, since it looks at the data.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice, permutations, product
 from typing import NamedTuple
@@ -83,6 +84,33 @@ class Library:
             if gain[i] > most:
                 best, most = shelf.tree(i), float(gain[i])
         return best
+
+
+class Shelf:
+    """Keeps the library that was asked for last: all ladders of a search can share it.
+
+    Making one takes a good part of a second. The response has no part in it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._columns: tuple = ()
+        self._library: Library | None = None
+
+    def library_for(self, problem: Problem) -> Library:
+        """Return the library for the columns of a problem."""
+        data = problem.data
+        columns = (problem.operator_weights, problem.feature_weights, data.x, data.root_weight)
+        with self._lock:
+            if self._library is None or not all(map(_same, columns, self._columns)):
+                self._library, self._columns = Library(problem), columns
+            return self._library
+
+
+def _same(first: object, second: object) -> bool:
+    if isinstance(first, np.ndarray):
+        return first is second or np.array_equal(first, np.asarray(second))
+    return first == second
 
 
 def expressions(columns: Sequence[int], operators: Mapping[str, float]) -> Iterator[np.ndarray]:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels import units
-from ..kernels.chain import LOG_LIKELIHOOD, PROPOSED, RSS, Chain, Scratch
+from ..kernels.chain import LOG_LIKELIHOOD, PROPOSED, RSS, Chain
 from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
 from ..prior import NoisePrior, require_count
 from ..problem import Problem
-from ..trace import ChainTrace, Output, Trace, empty_output, split_terms
-from .ladder import NoStart
-from .running import Look, Report, Status, Watch, Workers, run_rounds
+from ..trace import ChainTrace, Output, Trace, empty_output, packed_output, split_terms, unpack
+from .ladder_state import LadderState, restore, state_of
+from .library import Shelf
+from .running import Look, NoStart, Report, Status, Watch, Workers, run_rounds
 
 # Trees proposed in the smallest round, and rounds of that size in the largest.
 _TREES_A_UNIT = 250
@@ -74,39 +75,25 @@ class PaperSampler:
         progress: Report,
     ) -> Trace:
         """Run one chain a seed, from the guesses if there are any; return the accepted models."""
-        loop = units.load(self.name)
-        room = _TREES_A_UNIT * _LARGEST_ROUND + 1
-        width = problem.most_terms * problem.max_nodes
-        runs = [
-            _Run(
-                problem.new_chain(seed),
-                problem.new_prior(self.move_shape),
-                problem.new_scratch(),
-                empty_output(room, width, KEPT),
-                np.zeros(room, np.int64),
-                np.zeros(1, np.int64),
-                ChainTrace(),
-            )
-            for seed in seeds
-        ]
+        runs = [PaperChain(problem, seed) for seed in seeds]
         for i, run in enumerate(runs if guesses else []):
-            _begin_at(run.chain, guesses[i % len(guesses)], problem.max_nodes)
+            run.begin_at(guesses[i % len(guesses)])
 
-        def finished(run: _Run) -> bool:
+        def finished(run: PaperChain) -> bool:
             return len(run.trace) >= tune + draws or run.clock[0] >= self.max_trees
 
-        def advance(run: _Run, n: int) -> None:
-            if finished(run):
-                return
-            left = tune + draws - len(run.trace)
-            trees = min(n * _TREES_A_UNIT, int(self.max_trees) - int(run.clock[0]))
-            accepted = loop(
-                run.chain, run.prior, problem.data, run.scratch, trees, left, run.clock,
-                *run.output, run.times,
-            )  # fmt: skip
-            if accepted < 0:
-                raise NoStart
-            run.trace.extend(run.output, accepted, run.times)
+        def advance(active: list[PaperChain], n: int) -> None:
+            orders = [
+                Trees(
+                    min(n * _TREES_A_UNIT, int(self.max_trees) - int(run.clock[0])),
+                    tune + draws - len(run.trace),
+                )
+                for run in active
+            ]
+            for run, made in zip(active, workers.advance(active, orders), strict=True):
+                if made is None:
+                    raise NoStart
+                run.trace.extend(run.output, made, run.times)
 
         def tell(n: int, ended: bool = False) -> None:
             done = min(n * _TREES_A_UNIT, self.max_trees)
@@ -114,12 +101,12 @@ class PaperSampler:
 
         units_in_all = -(-self.max_trees // _TREES_A_UNIT)
         n = run_rounds(
-            runs, advance, units_in_all, workers, watch, 1.0, tell, _LARGEST_ROUND, finished
-        )
+            lambda n: advance([run for run in runs if not finished(run)], n),
+            units_in_all, watch, 1.0, tell, _LARGEST_ROUND, lambda: all(map(finished, runs)),
+        )  # fmt: skip
         complete = all(map(finished, runs))
-        for run in runs:
-            if len(run.trace) == 0:  # stopped before the first round: the start is what there is
-                advance(run, 1)
+        if n == 0:  # stopped before the first round: the start is what there is
+            advance(runs, 1)
         trace = Trace(
             chains=[run.trace for run in runs],
             weights=[_holding_times(run.trace, int(run.clock[0]), tune) for run in runs],
@@ -132,28 +119,81 @@ class PaperSampler:
         return trace
 
 
-def _begin_at(chain: Chain, trees: list[np.ndarray], max_nodes: int) -> None:
-    """Give a chain a state to start from; it is fitted when the chain runs."""
-    for k, tree in enumerate(trees):
-        chain.nodes[k * max_nodes : k * max_nodes + len(tree)] = tree
-    chain.n_terms[0] = len(trees)
-    chain.numbers[LOG_LIKELIHOOD] = np.nan
+@dataclass(frozen=True)
+class Trees:
+    """What a chain is to do until the others have done the same."""
+
+    n_trees: int
+    """Trees to propose."""
+    most_accepted: int
+    """It ends early when so many were accepted."""
 
 
-@dataclass
-class _Run:
+class PaperChain:
     """One chain with all that belongs to it."""
 
-    chain: Chain
-    prior: Prior
-    scratch: Scratch
-    output: Output
-    times: np.ndarray
-    clock: np.ndarray
-    trace: ChainTrace
+    def __init__(self, problem: Problem, seed: np.random.SeedSequence):
+        room = _TREES_A_UNIT * _LARGEST_ROUND + 1
+        self.problem = problem
+        self._loop = units.load(PaperSampler.name)
+        self.chain = problem.new_chain(seed)
+        self.prior = problem.new_prior(PaperSampler.move_shape)
+        self.scratch = problem.new_scratch()
+        self.output: Output = empty_output(room, problem.most_terms * problem.max_nodes, KEPT)
+        self.times = np.zeros(room, np.int64)
+        self.clock = np.zeros(1, np.int64)
+        self.trace = ChainTrace()
+        self._without_columns = np.zeros(1, bool)
+
+    @classmethod
+    def blank(cls, problem: Problem, state: LadderState) -> PaperChain:
+        """Return a chain that a state can be restored to."""
+        return cls(problem, np.random.SeedSequence(0))
+
+    def begin_at(self, trees: list[np.ndarray]) -> None:
+        """Take a state to start from; it is fitted when the chain runs."""
+        size = self.problem.max_nodes
+        for k, tree in enumerate(trees):
+            self.chain.nodes[k * size : k * size + len(tree)] = tree
+        self.chain.n_terms[0] = len(trees)
+        self.chain.numbers[LOG_LIKELIHOOD] = np.nan
+
+    def carry_out(self, order: Trees, shelf: Shelf) -> int:
+        """Propose trees; return how many were accepted, now in `output` and `times`."""
+        if self._without_columns.any():
+            make = units.load_make_columns()
+            make(self._stacked()[0], self.problem.data, self.scratch, self._without_columns)
+        accepted = self._loop(
+            self.chain, self.prior, self.problem.data, self.scratch,
+            order.n_trees, order.most_accepted, self.clock, *self.output, self.times,
+        )  # fmt: skip
+        if accepted < 0:
+            raise NoStart
+        return int(accepted)
+
+    def state(self) -> LadderState:
+        """Return all that has to be known to go on elsewhere, or later, with the same draws."""
+        return state_of(*self._stacked(), {"clock": self.clock}, 0.0)
+
+    def restore(self, state: LadderState) -> None:
+        """Go on from a state of a chain on the same problem."""
+        restore(state, *self._stacked(), {"clock": self.clock})
+        self._without_columns[:] = True
+
+    def kept(self, order: Trees, n_draws: int) -> tuple[np.ndarray, ...]:
+        """Return the models of a round, as they are sent."""
+        return (*packed_output(self.output, n_draws), self.times[:n_draws].copy())
+
+    def receive(self, kept: tuple[np.ndarray, ...]) -> None:
+        """Take the models of a round that was carried out elsewhere."""
+        unpack((*self.output, self.times), kept)
+
+    def _stacked(self) -> tuple[Chain, Prior]:
+        """Return views that look like a ladder of one replica."""
+        return Chain(*(a[None] for a in self.chain)), Prior(*(a[None] for a in self.prior))
 
 
-def _look(runs: list[_Run]) -> Look:
+def _look(runs: list[PaperChain]) -> Look:
     """Return the last accepted model of the chain where it fits best."""
     best = min((run.trace for run in runs), key=lambda trace: trace.numbers[-1][RSS])
     return Look(

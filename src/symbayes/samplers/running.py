@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+
+from .library import Shelf
 
 # A round should take about so long: short enough to stop at once, long enough to cost nothing.
 _SECONDS_A_ROUND = 0.2
@@ -109,11 +110,41 @@ class Watch:
         return self.interrupted or self.out_of_time(share)
 
 
+class NoStart(RuntimeError):
+    """No formula could be found that has a finite value on all rows."""
+
+
+class Traveller(Protocol):
+    """What workers advance: a ladder, or a chain of the paper's sampler."""
+
+    problem: Any
+
+    @classmethod
+    def blank(cls, problem: Any, state: Any) -> Traveller:
+        """Return one that a state of this size can be restored to."""
+
+    def carry_out(self, order: Any, shelf: Shelf) -> int:
+        """Do what a round asks for; return the number of draws, or raise NoStart."""
+
+    def state(self) -> Any:
+        """Return all that has to be known to go on elsewhere with the same draws."""
+
+    def restore(self, state: Any) -> None:
+        """Go on from a state of another one on the same problem."""
+
+    def kept(self, order: Any, n_draws: int) -> tuple[np.ndarray, ...]:
+        """Return the draws of a round, as they are sent."""
+
+    def receive(self, kept: tuple[np.ndarray, ...]) -> None:
+        """Take the draws of a round that was carried out elsewhere."""
+
+
 class Workers:
-    """A pool of threads; with one worker everything runs in the caller's thread."""
+    """Carry out rounds in threads; with one worker all of it in the caller's thread."""
 
     def __init__(self, n_jobs: int):
         self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
+        self._shelf = Shelf()
 
     def __enter__(self) -> Workers:
         return self
@@ -122,39 +153,54 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        """Return the results in order; all calls have ended when this returns."""
+    def advance(self, ladders: Sequence[Traveller], orders: Sequence[Any]) -> list[int | None]:
+        """Let each ladder carry out its order; return the numbers of draws, None for no start.
+
+        When this returns, all ladders have gone on, and their outputs hold their draws.
+        """
         if self._pool is None:
-            return [function(item) for item in items]
-        futures = [self._pool.submit(function, item) for item in items]
-        return [future.result() for future in futures]
+            return [self._carry_out(*pair) for pair in zip(ladders, orders, strict=True)]
+        return list(self._pool.map(self._carry_out, ladders, orders))
+
+    def _carry_out(self, ladder: Traveller, order: Any) -> int | None:
+        return carry_out(ladder, order, self._shelf)
 
 
-def _call(advance: Callable[[Any, int], Any], n: int, chain: Any) -> Any:
-    return advance(chain, n)
+def carry_out(ladder: Traveller, order: Any, shelf: Shelf) -> int | None:
+    """Let a ladder carry out an order; return the number of draws, None for no start."""
+    try:
+        return ladder.carry_out(order, shelf)
+    except NoStart:
+        return None
+
+
+def advance_all(workers: Workers, ladders: Sequence[Traveller], order: Any) -> list[int]:
+    """Let all ladders carry out the same order; each has to have a start."""
+    done = [n for n in workers.advance(ladders, [order] * len(ladders)) if n is not None]
+    if len(done) < len(ladders):
+        raise NoStart
+    return done
 
 
 def run_rounds(
-    chains: list[Any],
-    advance: Callable[[Any, int], Any],
+    advance: Callable[[int], object],
     total: int,
-    workers: Workers,
     watch: Watch,
     share: float,
     progress: Callable[[int], None],
     largest_round: int,
-    finished: Callable[[Any], bool] = lambda chain: False,
+    finished: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Advance all chains by `total` units in rounds; return how many were done.
+    """Advance by `total` units in rounds; return how many were done.
 
-    It ends early when all chains are `finished`. The length of a round adapts to the time it
-    takes. It has no influence on the result.
+    It ends early when all is `finished`. The length of a round adapts to the time it takes. It
+    has no influence on the result.
     """
     done, size = 0, 1
-    while done < total and not watch.should_stop(share) and not all(map(finished, chains)):
+    while done < total and not watch.should_stop(share) and not finished():
         n = min(size, total - done)
         before = time.monotonic()
-        workers.map(partial(_call, advance, n), chains)
+        advance(n)
         elapsed = max(time.monotonic() - before, 1e-6)
         done += n
         progress(done)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -23,12 +23,11 @@ from ..problem import Problem
 from .building import product_of_powers
 from .exactness import exact_rss, is_exact
 from .factors import common_factor
-from .ladder import LARGEST_ROUND, NoStart, Replicas
-from .library import Library
+from .ladder import LARGEST_ROUND, Replicas, Round
 from .noise_floor import is_noise
 from .power_law import power_law_trees
 from .rational import rational_trees
-from .running import Look, Report, Status, Watch, Workers
+from .running import Look, NoStart, Report, Status, Watch, Workers
 from .seekers import Best, Seeker, guest
 from .shortest import Shortest
 from .targets import Target, carry_back, divided, usable
@@ -130,13 +129,9 @@ class Search:
         while spent < budget and not (exact or settled or watch.should_stop(share)):
             length = min(_STAGE, budget - done)
             self._assign(stage)
-            if stage == 1:
-                self._library  # noqa: B018 - made here, not by several threads at once
             for start in range(0, length, LARGEST_ROUND):
                 n = min(LARGEST_ROUND, length - start)
-                workers.map(partial(self._advance, n), self._seekers)
-                if stage > 0:
-                    workers.map(self._add_from_library, self._seekers)
+                self._advance(n, workers, offer=stage > 0)
                 done += n
                 spent += n * float(np.mean([seeker.at_work.cost for seeker in self._seekers]))
                 for seeker in self._seekers:
@@ -173,36 +168,23 @@ class Search:
     def _look(self) -> Look:
         return Look(self.best.trees, int(self.counts()[PROPOSED].sum()))
 
-    def _advance(self, n: int, seeker: Seeker) -> None:
-        try:
-            replicas = seeker.at_work
-            # A fit that owes its exactness to its many constants is no reason to stop.
-            overfitted = replicas.rss <= exact_rss(replicas.problem) and not is_exact(replicas)
-            replicas.run(self._steps, 1, n, -1.0 if overfitted else exact_rss(replicas.problem))
-        except NoStart:
+    def _advance(self, n: int, workers: Workers, offer: bool = False) -> None:
+        """Let all ladders make draws, and offer them terms from the library if asked to."""
+        orders = [self._order(seeker.at_work, n, offer) for seeker in self._seekers]
+        made = workers.advance([seeker.at_work for seeker in self._seekers], orders)
+        for seeker, draws in zip(self._seekers, made, strict=True):
+            if draws is not None:
+                continue
             if seeker.other is None:
-                raise
+                raise NoStart
             seeker.other = None
+            workers.advance([seeker.replicas], [Round(self._steps, 0, offer=offer)])
 
-    def _add_from_library(self, seeker: Seeker) -> None:
-        """Offer the coldest state the term that explains most of its residual."""
-        replicas = seeker.at_work
-        trees = replicas.trees()
-        if len(trees) >= self.problem.most_terms or isinstance(self.problem.terms, int):
-            return
-        tree = self._library.best_for(replicas.residual())
-        if tree is None or len(tree) > self.problem.max_nodes:
-            return
-        before = replicas.score
-        replicas.put([*trees, tree])
-        replicas.fit()
-        if not replicas.score > before:
-            replicas.put(trees)
-            replicas.fit()
-
-    @cached_property
-    def _library(self) -> Library:
-        return Library(self.problem)
+    def _order(self, replicas: Replicas, n: int, offer: bool) -> Round:
+        # A fit that owes its exactness to its many constants is no reason to stop.
+        exact = exact_rss(replicas.problem)
+        overfitted = replicas.rss <= exact and not is_exact(replicas)
+        return Round(self._steps, n, -1.0 if overfitted else exact, offer)
 
     def _assign(self, stage: int) -> None:
         """Say what each ladder does next: go on, start anew, or try another target."""

@@ -7,7 +7,6 @@ digits can besides be looked for in other ways, since every other exact one is a
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -15,8 +14,8 @@ from ..problem import Problem, log_prior
 from ..trace import ChainTrace, split_terms
 from .equal_parts import shorter_states
 from .exactness import is_exact
-from .ladder import LARGEST_ROUND, Replicas
-from .running import Watch, Workers
+from .ladder import LARGEST_ROUND, Replicas, Round
+from .running import Watch, Workers, advance_all
 from .seekers import Best, Seeker, guest
 
 # An exact formula counts as the shortest after so many rounds without one that is better by so
@@ -36,7 +35,7 @@ class Shortest:
         best: Best,
         steps: int,
         start: Callable[[np.random.SeedSequence], Replicas],
-        advance: Callable[[int, Seeker], None],
+        advance: Callable[[int, Workers], None],
         tell: Callable[[], None],
     ):
         self._problem, self._seekers, self._best = problem, seekers, best
@@ -70,7 +69,10 @@ class Shortest:
             before = best.score
             for seeker in self._seekers:
                 seeker.replicas.put(best.trees)
-            for score, trees in workers.map(partial(_best_draw, self._steps), self._seekers):
+            ladders = [seeker.replicas for seeker in self._seekers]
+            made = advance_all(workers, ladders, Round(self._steps, LARGEST_ROUND, keep=True))
+            for ladder, n in zip(ladders, made, strict=True):
+                score, trees = _best_draw(ladder, n)
                 best.remember(score, trees, watch.seconds)
             self._tell()
             idle += 1
@@ -91,7 +93,7 @@ class Shortest:
         for _ in range(0, _DRAWS_FOR_OTHERS, LARGEST_ROUND):
             if watch.should_stop(share):
                 break
-            workers.map(partial(self._advance, LARGEST_ROUND), self._seekers)
+            self._advance(LARGEST_ROUND, workers)
             for seeker in self._seekers:
                 if is_exact(seeker.replicas):
                     best.remember(seeker.replicas.score, seeker.replicas.trees(), watch.seconds)
@@ -103,10 +105,8 @@ class Shortest:
             seeker.begin_at(best.trees)
 
 
-def _best_draw(steps: int, seeker: Seeker) -> tuple[float, list[np.ndarray]]:
-    """Run one round; return the best of its draws with its score."""
-    replicas = seeker.replicas
-    n = replicas.run(steps, 1, LARGEST_ROUND)
+def _best_draw(replicas: Replicas, n: int) -> tuple[float, list[np.ndarray]]:
+    """Return the best of the draws of a round with its score."""
     draws = ChainTrace()
     draws.extend(replicas.output, n)
     best: tuple[float, list[np.ndarray]] = (-np.inf, [])

@@ -22,8 +22,8 @@ from ..problem import Problem, log_prior
 from ..trace import ChainTrace, Find, LadderRecord, Trace, split_terms
 from .exactness import exact_rss
 from .exchange import exchange
-from .ladder import LARGEST_ROUND, Replicas
-from .running import Look, Report, Status, Watch, Workers
+from .ladder import LARGEST_ROUND, Replicas, Round
+from .running import Look, Report, Status, Watch, Workers, advance_all
 from .search import OPTIMISED, Found, Search, some_rows
 
 # Shares of the time limit after which search and settling end.
@@ -185,8 +185,8 @@ class TemperedSampler:
                 ladder.optimise(OPTIMISED if i == 0 and self.search else 0.0)
             n = min(part, total - done)
             done += _run_rounds(
-                ladders, partial(_advance, self.steps_per_draw), n, length, workers, watch, share,
-                partial(_tell_more, tell, "settling", done, total),
+                lambda n: advance_all(workers, ladders, Round(self.steps_per_draw, n)),
+                n, length, watch, share, partial(_tell_more, tell, "settling", done, total),
             )  # fmt: skip
             if watch.should_stop(share):
                 break
@@ -207,10 +207,10 @@ class TemperedSampler:
         done, spent = 0, 0.0
         enough = False
 
-        def keep(pair: tuple[Replicas, ChainTrace], n: int) -> None:
-            ladder, trace = pair
-            ladder.run(self.steps_per_draw, 1, n)
-            trace.extend(ladder.output, n)
+        def keep(n: int) -> None:
+            advance_all(workers, ladders, Round(self.steps_per_draw, n, keep=True))
+            for ladder, trace in pairs:
+                trace.extend(ladder.output, n)
 
         pairs = list(zip(ladders, traces, strict=True))
         length = _round_length(len(ladders[0].problem.data.y))
@@ -218,8 +218,7 @@ class TemperedSampler:
         while spent < draws and not enough and not watch.should_stop():
             n = min(_DRAWS_A_LOOK, draws - done)
             made = _run_rounds(
-                pairs, keep, n, length, workers, watch, 1.0,
-                partial(_tell_more, tell, "drawing", done, draws),
+                keep, n, length, watch, 1.0, partial(_tell_more, tell, "drawing", done, draws),
                 lambda turn: _exchange_neighbours(ladders, turn, rng),
             )  # fmt: skip
             cost = float(np.mean([ladder.cost for ladder in ladders]))
@@ -234,8 +233,7 @@ class TemperedSampler:
         timed_out = spent < draws and not enough and not watch.interrupted
         if done == 0:
             # Stopped before the first draw: the states warm-up has reached are what there is.
-            for pair in pairs:
-                keep(pair, 1)
+            keep(1)
         trace = Trace(
             chains=traces,
             weights=[np.ones(len(trace)) for trace in traces],
@@ -257,22 +255,16 @@ class TemperedSampler:
         return trace
 
 
-def _advance(steps: int, ladder: Replicas, n: int) -> None:
-    ladder.run(steps, 1, n)
-
-
 def _run_rounds(
-    items: list,
-    advance: Callable,
+    advance: Callable[[int], object],
     total: int,
     length: int,
-    workers: Workers,
     watch: Watch,
     share: float,
     progress: Callable[[int], None],
     between: Callable[[int], object] = lambda turn: None,
 ) -> int:
-    """Advance all items by `total` draws in rounds; return how many were done.
+    """Advance all ladders by `total` draws in rounds; return how many were done.
 
     Rounds have a length that does not depend on the clock, unlike those of `running.run_rounds`:
     what happens `between` them, called with their number, is part of the result.
@@ -280,7 +272,7 @@ def _run_rounds(
     done = turn = 0
     while done < total and not watch.should_stop(share):
         n = min(length, total - done)
-        workers.map(partial(advance, n=n), items)
+        advance(n)
         done += n
         turn += 1
         between(turn)

@@ -1,0 +1,189 @@
+"""A ladder that has travelled goes on as one that has stayed, bit for bit."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from symbayes.kernels.chain import Chain
+from symbayes.kernels.tree_prior import Prior
+from symbayes.operators import OPERATORS
+from symbayes.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.samplers.ladder import Replicas, Round
+from symbayes.samplers.ladder_state import DERIVED, LEARNED
+from symbayes.samplers.library import Shelf
+from symbayes.samplers.paper import PaperChain, Trees
+from symbayes.trace import ChainTrace
+
+from .problems import problem, table, tree
+
+EVERY = dict.fromkeys(OPERATORS, 1.0)
+POWERS = np.geomspace(1.0, 0.05, 5)
+WEIGHTS = np.random.default_rng(3).integers(0, 4, 90)
+
+
+def plain(**options):
+    return problem(table(80, 3), EVERY, TermsPrior(4, 0.7), TreePrior(), NoisePrior(), **options)
+
+
+def weighted():
+    return problem(
+        table(90, 2, weights=WEIGHTS), EVERY, TermsPrior(3, 0.7), TreePrior(max_nodes=15),
+        NoisePrior(), learn=True,
+    )  # fmt: skip
+
+
+CASES = {
+    "plain": plain,
+    "learned": lambda: plain(learn=True),
+    "known terms": lambda: plain(known=(tree("*", 0, 1), tree("sin", 2))),
+    "weights": weighted,
+    "limits": lambda: problem(
+        table(60, 2), EVERY, 2, TreePrior(max_depth=3, nesting={"sin": {"sin": 0}}), NoisePrior()
+    ),
+    "two stages": lambda: plain().in_two_stages(np.arange(0, 80, 3)),
+}
+
+
+def travelled(ladder):
+    """Send a ladder to another place: its state, packed and unpacked, in a ladder of its own."""
+    state = pickle.loads(pickle.dumps(ladder.state()))
+    there = type(ladder).blank(ladder.problem, state)
+    there.restore(state)
+    return there
+
+
+def assert_equal(first, second):
+    one, two = first.state(), second.state()
+    assert one.share == two.share
+    np.testing.assert_array_equal(one.nodes, two.nodes)
+    for part in ("chains", "priors", "own"):
+        for name, array in getattr(one, part).items():
+            np.testing.assert_array_equal(array, getattr(two, part)[name], err_msg=name)
+
+
+def in_use(ladder, replica):
+    """What follows from the trees of a replica, without the slots that hold nothing."""
+    chain = Chain(*(array[replica] for array in ladder.chains))
+    slots = chain.slots[: max(0, int(chain.n_terms[0]))]
+    n = len(chain.slots)
+    return (
+        chain.columns.reshape(n, -1)[slots],
+        chain.gram.reshape(n, n)[np.ix_(slots, slots)],
+        chain.dots[slots],
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+@pytest.mark.parametrize("case", CASES)
+def test_a_ladder_that_has_travelled(case, share):
+    made = CASES[case]()
+    for seed in range(6):
+        stays = Replicas(made, np.random.SeedSequence(seed), POWERS)
+        stays.optimise(share)
+        for _ in range(4):
+            stays.run(15, 2, 3)
+            travels = travelled(stays)
+            assert_equal(stays, travels)
+            travels._make_columns(travels._without_columns)
+            for replica in range(len(POWERS)):
+                for mine, its in zip(in_use(stays, replica), in_use(travels, replica), strict=True):
+                    np.testing.assert_array_equal(mine, its)
+        for ladder in (stays, travels):
+            ladder.run(15, 2, 30)
+        assert_equal(stays, travels)
+        home = Replicas(made, np.random.SeedSequence(99), POWERS)
+        home.receive(travels.kept(Round(15, 30, keep=True), 30))
+        assert_same_draws(draws_of(stays, 30), draws_of(home, 30))
+
+
+def draws_of(ladder, n):
+    trace = ChainTrace()
+    trace.extend(ladder.output, n)
+    return trace
+
+
+def assert_same_draws(one, two):
+    assert one.n_terms == two.n_terms
+    np.testing.assert_array_equal(one.numbers, two.numbers)
+    for mine, its in zip(one.nodes, two.nodes, strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+def test_the_states_differ():
+    """Else the test above would say little."""
+    ladder = Replicas(plain(learn=True), np.random.SeedSequence(0), POWERS)
+    ladder.run(15, 2, 3)
+    before = ladder.state()
+    ladder.run(15, 2, 30)
+    after = ladder.state()
+    assert not np.array_equal(before.nodes, after.nodes)
+    for part in ("chains", "priors", "own"):
+        for name, array in getattr(before, part).items():
+            if name != "power":  # which only adapting changes
+                assert not np.array_equal(array, getattr(after, part)[name]), name
+
+
+def test_all_of_a_chain_is_sent_or_made_anew():
+    ladder = Replicas(plain(), np.random.SeedSequence(0), POWERS)
+    state = ladder.state()
+    assert {*state.chains, "nodes", *DERIVED} == set(Chain._fields)
+    assert set(state.own) == set(ladder.ladder._fields)
+    learned = set(LEARNED)
+    other = Replicas(plain(), np.random.SeedSequence(1), POWERS)
+    for name in set(Prior._fields) - learned:
+        np.testing.assert_array_equal(getattr(ladder.priors, name), getattr(other.priors, name))
+
+
+def test_states_that_are_not_fitted_yet_travel():
+    made = plain()
+    stays = Replicas(made, np.random.SeedSequence(0), POWERS)
+    travels = travelled(stays)  # not even started
+    for ladder in (stays, travels):
+        ladder.run(10, 1, 5)
+    assert_equal(stays, travels)
+    stays.put([tree("*", 0, 1), tree(2)])
+    travels = travelled(stays)
+    for ladder in (stays, travels):
+        ladder.run(10, 1, 5)
+    assert_equal(stays, travels)
+
+
+def test_what_is_done_between_rounds_needs_no_columns():
+    """Exchange, offers from the library and residuals, on a ladder whose columns are elsewhere."""
+    made = plain()
+    stays = Replicas(made, np.random.SeedSequence(5), POWERS)
+    stays.run(15, 2, 20)
+    shelf = Shelf()
+    travels = travelled(stays)
+    np.testing.assert_array_equal(stays.residual(), travels.residual())
+    travels = travelled(stays)
+    for ladder in (stays, travels):
+        ladder.put(ladder.trees()[:1])
+        ladder.fit()
+    assert_equal(stays, travels)
+    travels = travelled(stays)
+    for ladder in (stays, travels):
+        ladder.carry_out(Round(10, 5, offer=True), shelf)
+        ladder.adapt()
+        ladder.carry_out(Round(10, 5), shelf)
+    assert_equal(stays, travels)
+
+
+def test_a_chain_of_the_paper_that_has_travelled():
+    made = problem(table(70, 2), EVERY, 2, TreePrior(), NoisePrior(1.0, 0.1))
+    for seed in range(6):
+        stays = PaperChain(made, np.random.SeedSequence(seed))
+        n = stays.carry_out(Trees(200, 1000), Shelf())
+        travels = travelled(stays)
+        assert_equal(stays, travels)
+        n, m = (chain.carry_out(Trees(300, 1000), Shelf()) for chain in (stays, travels))
+        assert n == m > 0
+        assert_equal(stays, travels)
+        kept = pickle.loads(pickle.dumps(travels.kept(Trees(300, 1000), n)))
+        receiver = PaperChain(made, np.random.SeedSequence(99))
+        receiver.receive(kept)
+        for chain in (stays, receiver):
+            chain.trace.extend(chain.output, n, chain.times)
+        assert stays.trace.times == receiver.trace.times
+        assert_same_draws(stays.trace, receiver.trace)
