@@ -19,12 +19,12 @@ FILES = sorted(ROOT.rglob("*.py"))
 # From the left to the right; a module imports only from its left, not from its own level.
 ORDER = [
     ["kernels"],
-    ["operators", "datasets", "evaluation", "fitted", "quantiles", "selection"],
+    ["operators", "datasets", "evaluation", "fitted", "quantiles", "selection", "stacking"],
     ["stored_zip", "strict_json", "version", "whole_file"],
     ["archive", "known_terms", "normal_form", "prior", "refit", "simple_numbers"],
     ["column_weights", "expression", "parts", "skeleton", "validation", "polish"],
     ["constants", "equivalence", "parser", "prediction", "printing", "term_trees"],
-    ["latex", "numpy_code", "rounding", "simplification"],
+    ["latex", "leave_one_out", "numpy_code", "rounding", "simplification"],
     ["mathml"],
     ["formula", "problem", "trace"],
     [
@@ -46,6 +46,7 @@ ORDER = [
     ["listing", "posterior"],
     [
         "arviz_io",
+        "combining",
         "notebook",
         "plain_values",
         "plots.canvas",
@@ -59,6 +60,7 @@ ORDER = [
     ["report.detail", "report.trust"],
     ["report"],
     ["answers", "display"],
+    ["chain_answers"],
     ["regressor"],
     ["loading"],
     [""],  # the public names

@@ -361,6 +361,8 @@ def load_and_use(path):
     loaded = symbayes.load(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        answers(loaded.combined("stack"), TABLE)
+        loaded.formulas_by_chain()
         return answers(loaded, TABLE)
 
 

@@ -15,6 +15,7 @@ from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior, require_real,
 from .samplers.paper import PaperSampler
 from .samplers.tempered import TemperedSampler
 from .selection import RULES
+from .stacking import WAYS
 
 Sampler = TemperedSampler | PaperSampler
 
@@ -60,6 +61,7 @@ def check_parameters(model: Any) -> Sampler:
     if model.n_jobs == 0:
         raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
     check_choice("hyperparameters", model.hyperparameters, ("learn", "fixed"))
+    check_choice("combine", model.combine, WAYS)
     check_choice("model_selection", model.model_selection, RULES)
     _check_progress(model.progress)
     if isinstance(model.sampler, TemperedSampler | PaperSampler):

@@ -11,7 +11,8 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
 from threadpoolctl import threadpool_limits
 
-from .answers import Answers, SamplingWarning
+from .answers import SamplingWarning
+from .chain_answers import ChainAnswers
 from .column_weights import check_buildable, resolve_feature_weights
 from .diagnostics import cut_short, effort, history
 from .display import Display, reports
@@ -33,13 +34,13 @@ from .samplers.tempered import TemperedSampler
 from .stages import Stages
 from .trace import Trace
 from .validation import Table, check_table, feature_names, target_name
-from .verdict import judge
+from .verdict import judge, stacking_advice
 
 # Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
 _MOST_ROWS_KEPT = 10_000
 
 
-class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEstimator):
+class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, BaseEstimator):
     """Bayesian symbolic regression.
 
     The model is ``y = b0 + b1 g1(x) + ... + bK gK(x) + noise``. Each g is a formula, drawn from a
@@ -83,6 +84,10 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         search may take, 15000 if not given; it ends sooner when the answer is settled.
     chains : int, default=4
         Independent chains; with the default sampler, ladders of tempered chains.
+    combine : "pool" or "stack", default="pool"
+        How chains become one answer: every chain counts the same, or by stacking weights, with
+        which their mixture predicts best the training rows, each left out in turn. Stacking is for
+        chains that have not agreed, as the verdict tells; `combined` does it after a fit.
     model_selection : "probability", "one_standard_error" or "accuracy", default="probability"
         What makes the best formula: it is the most probable, the simplest whose mean squared error
         is within one standard error of the smallest, or the one with the smallest error. `select`
@@ -116,6 +121,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         Of `formulas_` those to which no other is both shorter and closer, the shortest first.
     formula_objects_ : list of Formula
         All of them, in the order of `formulas_`.
+    chain_weights_ : ndarray
+        How much each chain counts in all answers, by `combine`; the weights sum to 1.
     history_ : DataFrame
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
@@ -123,7 +130,10 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         the same as a bool: at least two chains agree, or all draws are exact; `r_hat` and
         `effective_draws` of log-likelihood and size; `leading_by_chain`, the probability that each
         chain on its own gives the leading formula; `search_agreed`, whether several starts of the
-        search came to the same formula.
+        search came to the same formula; `chains_disagree`, whether R-hat shows that the chains do
+        not (`formulas_by_chain` shows what each found). If so, or with ``combine="stack"``,
+        `stacking_weights` of the chains, and `stacking_gain`: the log predictive density of the
+        training rows, each left out in turn, less that of pooled chains.
         Besides `proposals` and `evaluations` (with those of the search), `acceptance` by move,
         `seconds`, `log_likelihood` of the draws of each chain and `log_likelihood_by_temperature`,
         whether the run was `interrupted`, `timed_out` or `settled` before its budget was spent,
@@ -162,6 +172,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         draws: int = 1000,
         tune: int | None = None,
         chains: int = 4,
+        combine: str = "pool",
         model_selection: str = "probability",
         timeout: float | None = None,
         n_jobs: int | None = -1,
@@ -180,6 +191,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         self.draws = draws
         self.tune = tune
         self.chains = chains
+        self.combine = combine
         self.model_selection = model_selection
         self.timeout = timeout
         self.n_jobs = n_jobs
@@ -323,6 +335,11 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         self.best_formula_ = self.select(self.model_selection)
         self.diagnostics_ = effort(trace)
         self.diagnostics_ |= judge(trace, fitter.problem, self._posterior.leading_by_chain)
+        self.diagnostics_ |= {"stacking_weights": None, "stacking_gain": None}
+        if self.diagnostics_["chains_disagree"]:
+            self._measure_stacking()
+            self.diagnostics_["verdict"] += stacking_advice(self.diagnostics_["stacking_gain"])
+        self._combine_chains()
         self.diagnostics_["found"] = [
             (find.seconds, str(lister.formula(find.trees))) for find in trace.search
         ]

@@ -25,8 +25,7 @@ def formulas_text(formulas: pd.DataFrame, n: int) -> str:
     """Return the first formulas as a table, as wide as the terminal or 80 characters."""
     lines = ["probability  nodes      R2  formula"]
     for row in formulas.head(n).itertuples():
-        probability = "<0.001" if row.probability < 0.0005 else f"{row.probability:.3f}"
-        start = f"{probability:>11}  {row.n_nodes:5d}  {row.r2:6.4f}  "
+        start = f"{_probability(row.probability):>11}  {row.n_nodes:5d}  {row.r2:6.4f}  "
         lines.append(wrapped(row.formula, start))
     if len(formulas) > n:
         lines.append(f"... and {len(formulas) - n} more")
@@ -48,7 +47,24 @@ def answer_text(model: Any, n: int = MOST_FORMULAS) -> str:
         f"error: {best['rmse']:.3g} (root mean square on the training rows), R2 {best['r2']:.4f}",
         wrapped(model.diagnostics_["verdict"], "verdict: "),
     ]
+    if model.diagnostics_["chains_disagree"]:
+        parts += ["", chains_text(model)]
     return "\n".join(parts)
+
+
+def chains_text(model: Any) -> str:
+    """Return the leading formulas of each chain, and how much it counts."""
+    weights = model.chain_weights_
+    lines = ["chain  weight  probability  formula"]
+    for row in model.formulas_by_chain().itertuples():
+        share = _probability(row.probability)
+        start = f"{row.chain:5d}  {weights[row.chain]:6.3f}  {share:>11}  "
+        lines.append(wrapped(row.formula, start))
+    return "\n".join(lines)
+
+
+def _probability(share: float) -> str:
+    return "<0.001" if share < 0.0005 else f"{share:.3f}"
 
 
 def best_row(model: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from .answer_text import best_row
 
 _DIAGNOSTICS = (
     "verdict", "converged", "r_hat", "effective_draws", "leading_by_chain", "search_agreed",
+    "chains_disagree", "stacking_weights", "stacking_gain",
     "interrupted", "timed_out", "settled", "restarts", "proposals", "evaluations", "acceptance",
 )  # fmt: skip
 
@@ -36,6 +37,11 @@ def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, A
         "columns": feature_names(model),
         "formulas": formulas.head(len(formulas) if n is None else n).to_dict("records"),
         "best": best_row(model) | {"rule": model.model_selection},
+        "chains": {
+            "combined": model.combine,
+            "weights": model.chain_weights_,
+            "formulas": model.formulas_by_chain().to_dict("records"),
+        },
         "inclusion_probability": model.inclusion_probability().to_dict(),
         "diagnostics": {name: diagnostics[name] for name in _DIAGNOSTICS if name in diagnostics},
         "seconds": diagnostics["seconds"],
