@@ -48,6 +48,7 @@ def effort(trace: Trace) -> dict[str, Any]:
         "timed_out": trace.timed_out,
         "settled": trace.settled,
         "restarts": trace.restarts,
+        "thinning": max(chain.stride for chain in trace.chains),
         "powers": [record.power for record in trace.ladders],
         "swap_rates": [record.swap_rate for record in trace.ladders],
         "round_trips": [record.round_trips for record in trace.ladders],

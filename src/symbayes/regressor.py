@@ -78,7 +78,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         integrated out; "paper" is the sampler of the paper,
         with a fixed number of terms (2 if `n_terms` is "auto").
     draws : int, default=1000
-        Draws a chain to keep, at most; fewer when they agree before or formulas are very large.
+        Draws a chain, at most; fewer when they agree before or formulas are very large. Of more
+        than 10,000 a chain (80,000 in all), equally spaced ones are kept.
     tune : int, optional
         Draws a chain for warm-up, thrown away. With the default sampler it is the most that a
         search may take, 15000 if not given; it ends sooner when the answer is settled.
@@ -137,8 +138,9 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         Besides `proposals` and `evaluations` (with those of the search), `acceptance` by move,
         `seconds`, `log_likelihood` of the draws of each chain and `log_likelihood_by_temperature`,
         whether the run was `interrupted`, `timed_out` or `settled` before its budget was spent,
-        `restarts` of the warm-up, `found` (what the search came upon, and after how many seconds),
-        and for each ladder of temperatures its `powers`, `swap_rates` and `round_trips`.
+        `restarts` of the warm-up, `thinning` (of so many draws one was kept, so that memory stays
+        within limits), `found` (what the search came upon, and after how many seconds), and for
+        each ladder of temperatures its `powers`, `swap_rates` and `round_trips`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when `X` has column names.

@@ -14,8 +14,8 @@ _HISTORY = {"chain": np.int64, "trees": np.int64, "rmse": np.float64, "n_nodes":
 # two and numbers of a type, of which there is one for each chain.
 _VALUES: dict[str, tuple[type, ...]] = {
     "proposals": (int,), "evaluations": (int,), "seconds": (float,), "interrupted": (bool,),
-    "timed_out": (bool,), "settled": (bool,), "restarts": (int,), "converged": (bool,),
-    "search_agreed": (bool, type(None)), "verdict": (str,),
+    "timed_out": (bool,), "settled": (bool,), "restarts": (int,), "thinning": (int,),
+    "converged": (bool,), "search_agreed": (bool, type(None)), "verdict": (str,),
     "chains_disagree": (bool,), "stacking_gain": (float, type(None)),
 }  # fmt: skip
 _NUMBERS_BY_NAME = ("acceptance", "r_hat", "effective_draws")

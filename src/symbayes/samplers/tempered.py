@@ -36,6 +36,9 @@ _SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
 _ADAPTATIONS = 4
 # Draws between two looks at whether enough was drawn.
 _DRAWS_A_LOOK = 128
+# Draws that are kept, at most: in all, of a ladder, and of a ladder where there are very many. More
+# would take memory; with 10,000 independent ones the error of a probability is 0.005 at most.
+_MOST_KEPT, _MOST_KEPT_A_LADDER, _FEWEST_KEPT = 80_000, 10_000, 1000
 # A ladder so many nats behind the best takes over its state.
 _HOPELESS = 10.0
 # By so many nats a state has to be better than another of equal rank, so that rounding errors have
@@ -181,7 +184,7 @@ class TemperedSampler:
 
     def _draw(self, ladders, draws, exact, may_restart, rng, workers, watch, tell) -> Trace | None:
         """Return the draws; None if, meanwhile, a ladder has left others far behind."""
-        traces = [ChainTrace() for _ in ladders]
+        traces = [ChainTrace(most=_most_kept(len(ladders))) for _ in ladders]
         done, spent = 0, 0.0
         enough = False
 
@@ -231,6 +234,11 @@ class TemperedSampler:
         )
         tell("drawing", done, draws, ended=True)
         return trace
+
+
+def _most_kept(n_ladders: int) -> int:
+    """Return the most draws of a ladder that are kept, an even number."""
+    return max(_FEWEST_KEPT, min(_MOST_KEPT_A_LADDER, _MOST_KEPT // n_ladders // 2 * 2))
 
 
 def _run_rounds(
