@@ -43,7 +43,7 @@ ORDER = [
     ["samplers.paper", "samplers.tempered"],
     ["diagnostics", "fitting", "verdict"],
     ["grouping", "parameters", "stages"],
-    ["listing", "posterior"],
+    ["listing", "posterior", "warm_start"],
     [
         "arviz_io",
         "combining",

@@ -29,6 +29,20 @@ def cut_short(trace: Trace) -> str | None:
     return None
 
 
+def nothing_new(before: Trace | None, trace: Trace) -> str | None:
+    """Return what to tell a user whose run was to go on with an earlier one and had nothing to do.
+
+    Parameters
+    ----------
+    before : Trace or None
+        The earlier run; None where there was none.
+    trace : Trace
+    """
+    if before is None or trace.interrupted or trace.counts.sum() > before.counts.sum():
+        return None
+    return "warm_start: there was nothing left to draw; raise draws to go on"
+
+
 def effort(trace: Trace) -> dict[str, Any]:
     """Return what was tried and accepted, and how long it took."""
     proposed, evaluated, accepted = trace.counts.sum(axis=0)

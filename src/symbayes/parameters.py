@@ -60,6 +60,8 @@ def check_parameters(model: Any) -> Sampler:
         raise TypeError(f"n_jobs must be an integer or None, not {type(model.n_jobs).__name__}")
     if model.n_jobs == 0:
         raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
+    if not isinstance(model.warm_start, bool | np.bool_):
+        raise TypeError(f"warm_start must be True or False, not {model.warm_start!r}")
     check_choice("hyperparameters", model.hyperparameters, ("learn", "fixed"))
     check_choice("combine", model.combine, WAYS)
     check_choice("model_selection", model.model_selection, RULES)

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from .answers import SamplingWarning
 from .chain_answers import ChainAnswers
 from .column_weights import check_buildable, resolve_feature_weights
-from .diagnostics import cut_short, effort, history
+from .diagnostics import cut_short, effort, history, nothing_new
 from .display import Display, reports
 from .fitting import Fitter
 from .guesses import guessed_trees, known_trees, texts_of
@@ -35,6 +35,7 @@ from .stages import Stages
 from .trace import Trace
 from .validation import Table, check_table, feature_names, target_name
 from .verdict import judge, stacking_advice
+from .warm_start import remember, trace_to_go_on_with
 
 # Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
 _MOST_ROWS_KEPT = 10_000
@@ -93,6 +94,11 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         What makes the best formula: it is the most probable, the simplest whose mean squared error
         is within one standard error of the smallest, or the one with the smallest error. `select`
         answers for the other rules.
+    warm_start : bool, default=False
+        Whether a further `fit` on the same table goes on where the last one ended, without warm-up
+        and as if it had never stopped: `draws` is then the number in all. It may be raised, and so
+        may `timeout`; what draws depend on has to stay as it was. A fit whose warm-up was not
+        finished, or a model from a file, begins anew.
     timeout : float, optional
         Seconds after which a fit ends with what it has, at most 75 % of them for warm-up;
         compilation is not counted. `diagnostics_["timed_out"]` tells whether it was needed.
@@ -176,6 +182,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         chains: int = 4,
         combine: str = "pool",
         model_selection: str = "probability",
+        warm_start: bool = False,
         timeout: float | None = None,
         n_jobs: int | None = -1,
         random_state: int | np.random.RandomState | None = None,
@@ -195,6 +202,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         self.chains = chains
         self.combine = combine
         self.model_selection = model_selection
+        self.warm_start = warm_start
         self.timeout = timeout
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -224,6 +232,11 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         self._target = target_name(y)
         problem = self._make_problem(table, weights, terms, sampler.noise_prior)
         guesses = self._guesses(problem, table)
+        before = None
+        if self.warm_start:
+            before = trace_to_go_on_with(
+                getattr(self, "_earlier", None), problem, sampler, int(self.chains), int(self.draws)
+            )
         fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
         lister = Lister(fitter, feature_names(self), table.used)
         with Display(not callable(self.progress) and bool(self.progress)) as display:
@@ -234,8 +247,10 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
             report = reports(self.progress, display, lister, watch)
             # Chains share the cores; threads of the linear algebra would only get in their way.
             with threadpool_limits(1, user_api="blas"), watch:
-                trace = self._sample(problem, sampler, guesses, random_state, watch, report)
-                self._finish(fitter, lister, trace, table, watch)
+                trace = self._sample(problem, sampler, guesses, random_state, watch, report, before)
+                self._finish(fitter, lister, trace, before, table, watch)
+            if self.warm_start:
+                self._earlier = remember(trace, problem, sampler)
             display.conclude(self.diagnostics_["verdict"])
         return self
 
@@ -287,6 +302,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         random_state: np.random.RandomState,
         watch: Watch,
         report: Report,
+        before: Trace | None,
     ) -> Trace:
         entropy = random_state.randint(0, 2**31 - 1, size=4).tolist()
         seeds = np.random.SeedSequence(entropy).spawn(int(self.chains))
@@ -302,6 +318,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
                     workers=workers,
                     watch=watch,
                     progress=report,
+                    before=before,
                 )
         except NoStart:
             raise ValueError(
@@ -315,6 +332,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         fitter: Fitter,
         lister: Lister,
         trace: Trace,
+        before: Trace | None,
         table: Table,
         watch: Watch,
     ) -> None:
@@ -345,11 +363,12 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         self.diagnostics_["found"] = [
             (find.seconds, str(lister.formula(find.trees))) for find in trace.search
         ]
-        for name in ("history_", "_stages"):
+        for name in ("history_", "_stages", "_earlier"):
             if hasattr(self, name):
                 delattr(self, name)  # of an earlier fit
         if fitter.plug_in:
             self.history_ = history(trace, fitter.problem)
             self._stages = Stages(fitter, trace.chains)
-        if (message := cut_short(trace)) is not None:
+        message = nothing_new(before, trace) or cut_short(trace)
+        if message is not None:
             warnings.warn(message, SamplingWarning, stacklevel=3)

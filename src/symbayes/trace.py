@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -139,7 +140,7 @@ class Trace:
     timed_out: bool = False
     """Whether the time limit ended the run before all draws were made."""
     settled: bool = False
-    """Whether drawing ended early because the draws agree."""
+    """Whether the draws agreed when drawing ended, mostly early for that reason."""
     restarts: int = 0
     """How often warm-up had to be gone through again because a chain found something far better."""
     search_counts: np.ndarray | None = None
@@ -150,6 +151,8 @@ class Trace:
     """Whether several starts of the search came to the same end; None without a search."""
     ladders: list[LadderRecord] = field(default_factory=list)
     """One for each chain; empty without temperatures."""
+    pause: Any = None
+    """A `samplers.pause.Pause`: what it takes to go on from here."""
 
 
 def state_size(nodes: np.ndarray, n_terms: int) -> int:
