@@ -37,7 +37,7 @@ ORDER = [
     ],
     ["samplers.equal_parts", "samplers.library", "samplers.rational", "samplers.targets"],
     ["samplers.ladder", "samplers.power_law"],
-    ["samplers.exactness", "samplers.exchange", "samplers.seekers"],
+    ["samplers.exactness", "samplers.exchange", "samplers.pause", "samplers.seekers"],
     ["samplers.shortest"],
     ["samplers.search"],
     ["samplers.paper", "samplers.tempered"],

@@ -98,6 +98,7 @@ def to_arviz(model: Any, max_rows: int = 1000, random_state: Any = 0) -> Any:
         "inference_library_version": __version__,
         "sampling_time": float(model.diagnostics_["seconds"]),
         "draws": how,
+        "chain_weights": model.chain_weights_[chains].tolist(),
     }
     return _contain(arviz, groups, coords, attrs)
 
