@@ -39,14 +39,14 @@ def test_two_distributions_in_closed_form():
 def test_the_best_of_several_takes_it_all():
     log_density = np.tile([-1.0, -2.0, -3.0], (50, 1))
     weights = stacking_weights(log_density, np.ones(50))
-    assert weights[0] > 0.999
+    assert weights[0] > 0.99
 
 
 def test_equal_distributions_get_equal_weights():
     same = RNG.normal(size=50)
     weights = stacking_weights(np.column_stack([same, same, same - 5.0]), np.ones(50))
     assert weights[0] == pytest.approx(weights[1], rel=1e-6)
-    assert weights[2] < 1e-3
+    assert weights[2] < 1e-2
 
 
 def test_a_row_that_counts_twice_is_two_rows():
