@@ -96,7 +96,7 @@ def test_large_formulas_cost_the_same(endless, monkeypatch):
     monkeypatch.setattr(symbayes.samplers.ladder, "_ORDINARY_NODES", 2.0)
     whole = in_steps(600)
     assert len(whole._earlier.trace.chains[0]) < 600
-    assert draws_of(in_steps(200, 600)) == draws_of(whole)
+    assert draws_of(in_steps(100, 600)) == draws_of(whole)
 
 
 def test_no_warm_up_again(endless, monkeypatch):
