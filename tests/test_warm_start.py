@@ -63,6 +63,12 @@ def test_going_on_is_the_same_chain(endless, steps):
     assert len(whole._earlier.trace.chains[0]) == 300
 
 
+def test_proposals_judged_in_two_stages(endless):
+    sampler = TemperedSampler(temperatures=4, search=False, first_rows=20)
+    whole, parts = in_steps(200, sampler=sampler), in_steps(75, 200, sampler=sampler)
+    assert draws_of(parts) == draws_of(whole)
+
+
 def test_exchanges_are_part_of_it(endless, monkeypatch):
     """If they were left out, or made at other draws, the test above would notice."""
     whole = in_steps(300)
@@ -210,7 +216,8 @@ def test_another_table(endless, table, y, weights):
     "changed",
     [{"operators": ["+", "*"]}, {"tree_prior": TreePrior(alpha=0.3)}, {"noise_prior": 0.3},
      {"n_terms": 2}, {"hyperparameters": "fixed"}, {"known_terms": ["x0"]}, {"sampler": "paper"},
-     {"feature_weights": [1, 2]}, {"sampler": TemperedSampler(steps_per_draw=20)}],
+     {"feature_weights": [1, 2]}, {"sampler": TemperedSampler(steps_per_draw=20)},
+     {"sampler": TemperedSampler(temperatures=4, first_rows=20)}],
     ids=lambda changed: "-".join(changed),
 )  # fmt: skip
 def test_other_beliefs(endless, changed):

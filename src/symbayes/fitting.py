@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .block_fitting import BlockFitter, LeastSquares
 from .evaluation import evaluate_trees
 from .fitted import Model, State
 from .kernels import opcodes
@@ -18,6 +19,8 @@ from .refit import MOST_ROWS
 _ROUNDING = 1.0e-12
 # Rows on which fitted values are compared.
 _PROBE_ROWS = 500
+# Tables with more rows are fitted in blocks, and gone through in blocks of so many.
+_LARGE, _BLOCK = 100_000, 65_536
 
 
 class Fitter:
@@ -38,15 +41,24 @@ class Fitter:
         self.plug_in = plug_in
         self.scaled_y = y / problem.y_scale - problem.y_mean / problem.y_scale
         self.columns = problem.data.x.reshape(-1, len(problem.data.y))
+        self._blocks: BlockFitter | None = None
+        if len(y) > _LARGE and not plug_in:
+            self._blocks = BlockFitter(problem, self.scaled_y)
 
     def fit(self, state: State) -> Model | None:
         """Return a state with its fit; None if a coefficient is too large or small for a number.
 
         The known terms are the first of its trees.
         """
-        problem, y = self.problem, self.scaled_y
+        solved = None if self._blocks is None else self._blocks.fit(state.trees)
+        if solved is None:
+            solved = self._solve(state)
+        return None if solved is None else self._model(state, solved)
+
+    def _solve(self, state: State) -> LeastSquares | None:
+        """Return the fit on all rows at once."""
+        y = self.scaled_y
         columns = evaluate_trees(state.trees, self.columns)[:, : len(y)]
-        n = problem.data.n
         root = np.sqrt(self.weights)
         design, centre, length = _standardise(columns, self.weights)
         if not np.isfinite(design).all():
@@ -62,7 +74,18 @@ class Fitter:
             inverse_root = np.linalg.inv(r)
             beta = inverse_root @ (q.T @ (y * root))
         fitted = design @ beta
+        if not np.isfinite(fitted).all():
+            return None
         rss = float(np.sum(self.weights * (y - fitted) ** 2))
+        return LeastSquares(centre, length, beta, inverse_root, rss)
+
+    def _model(self, state: State, solved: LeastSquares) -> Model | None:
+        problem, n = self.problem, self.problem.data.n
+        centre, length, beta, inverse_root, rss = solved
+        # Every so manieth row, few enough to be cheap.
+        rows = self.columns[:, : len(self.scaled_y) : max(1, len(self.scaled_y) // _PROBE_ROWS)]
+        design = (evaluate_trees(state.trees, rows) - centre[:, None]) / length[:, None]
+        fitted = beta @ design
         nu, lam = problem.data.noise_prior
         if self.plug_in:
             noise, spread = state.noise_variance, 0.0
@@ -86,7 +109,7 @@ class Fitter:
             length=length,
             beta=beta,
             inverse_root=inverse_root,
-            probe=fitted[:: max(1, len(y) // _PROBE_ROWS)].copy(),
+            probe=fitted,
             mse=rss / n,
             noise_variance=float(noise),
             coefficient_spread=spread,
@@ -99,9 +122,13 @@ class Fitter:
 
     def residuals(self, model: Model) -> np.ndarray:
         """Return the scaled residuals of a model on the training rows."""
-        values = evaluate_trees(model.state.trees, self.columns)[:, : len(self.scaled_y)]
-        design = (values - model.centre[:, None]) / model.length[:, None]
-        return self.scaled_y - model.beta @ design
+        result = self.scaled_y.copy()
+        for start in range(0, len(result), _BLOCK):
+            rows = slice(start, min(start + _BLOCK, len(result)))
+            values = evaluate_trees(model.state.trees, self.columns[:, rows])
+            design = (values - model.centre[:, None]) / model.length[:, None]
+            result[rows] -= model.beta @ design
+        return result
 
     def work(self, state: State) -> float:
         """Return how much work the constants of a formula are."""

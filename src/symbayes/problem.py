@@ -11,7 +11,7 @@ import numpy as np
 from .kernels import opcodes
 from .kernels.chain import ALL_NUMBERS, AllRows, Chain, Few, Scratch
 from .kernels.choose import N_MOVES
-from .kernels.evaluate import BLOCK, PADDING, stack_slots
+from .kernels.evaluate import BLOCK, padded, stack_slots
 from .kernels.likelihood import Data
 from .kernels.limits import UNLIMITED
 from .kernels.moves.jump import SWAPS
@@ -22,7 +22,7 @@ from .kernels.tree_prior import Prior
 from .known_terms import orthonormal, without
 from .operators import BY_OPCODE, OPERATORS
 from .prior import NoisePrior, TermsPrior, TreePrior
-from .validation import Table
+from .validation import Table, padded_columns
 
 # Concentration of the prior of learned column weights: about so many columns matter.
 _RELEVANT_COLUMNS = 4.0
@@ -242,7 +242,10 @@ def make_problem(
 
     `known` are trees in the columns in use; see `known_terms.py` for what is asked of them.
     """
-    x = np.concatenate([pad(table.X[:, i], table.X[0, i]) for i in table.used])
+    whole = table.padded is not None and len(table.used) == len(table.padded)
+    columns = table.padded if whole else padded_columns(table.X[:, table.used])
+    assert columns is not None
+    x = columns.reshape(-1)
     root_weight = pad(np.sqrt(table.weights), 0.0)
     # In units of its largest value first, so that squares neither overflow nor vanish.
     unit = np.abs(table.y).max()
@@ -334,11 +337,6 @@ def _log_student(x: float, nu: float, scale: float) -> float:
         - 0.5 * math.log(nu * math.pi * scale)
         - 0.5 * (nu + 1.0) * math.log1p(x * x / (nu * scale))
     )
-
-
-def padded(n_rows: int) -> int:
-    """Return the number of rows with the padding."""
-    return -(-n_rows // PADDING) * PADDING
 
 
 def pad(values: np.ndarray, filler: float) -> np.ndarray:

@@ -271,7 +271,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
             )
         texts = texts_of("known_terms", self.known_terms)
         known = known_trees(texts, feature_names(self), table.used)
-        check_known(known, texts, table.X[:, table.used].T, table.y, table.weights)
+        if known:
+            check_known(known, texts, table.X[:, table.used].T, table.y, table.weights)
         return make_problem(
             table,
             weights,
@@ -337,8 +338,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         watch: Watch,
     ) -> None:
         self._used = table.used
-        used = table.X[:, table.used]
-        self._range = (used.min(axis=0), used.max(axis=0))
+        self._range = (table.X.min(axis=0)[table.used], table.X.max(axis=0)[table.used])
         self._told: set[str] = set()
         self._rows = table.sample(_MOST_ROWS_KEPT)
         try:

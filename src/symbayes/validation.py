@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import column_or_1d, validate_data
+
+from .kernels.evaluate import padded
 
 FEWEST_ROWS = 3
 # Fewer rows than these get a warning.
@@ -38,6 +41,9 @@ class Table:
     """Indices of the columns that may occur in formulas."""
     position: np.ndarray | None = None
     """Numbers of the rows in the user's table; None counts them from 0."""
+    padded: np.ndarray | None = None
+    """The columns as the kernels want them, one a row, with the padding; `X` is then a view of it,
+    so that a large table is copied only once."""
 
     def sample(self, most: int) -> Table:
         """Return at most so many of the rows, at random but always the same ones."""
@@ -73,15 +79,15 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     _refuse_not_finite_y(y)
     with np.errstate(all="ignore"):  # sums of very large values overflow in there
         X, y = validate_data(
-            estimator, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True, order="F",
-            copy=True,
+            estimator, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False,
+            y_numeric=True,
         )  # fmt: skip
-    y = np.array(y, dtype=np.float64)
     _refuse_not_finite(estimator, X)
     weights = _check_weights(sample_weight, len(y))
     keep = weights > 0
     if not keep.all():
         X, y, weights = X[keep], y[keep], weights[keep]
+    y = np.array(y, dtype=np.float64)
     if len(y) < FEWEST_ROWS:
         rows = _count(len(y), "row") + ("" if keep.all() else " of positive weight")
         raise ValueError(
@@ -105,7 +111,20 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
             DataWarning,
             stacklevel=3,
         )
-    return Table(X, y, weights, _usable_columns(estimator, X), np.flatnonzero(keep))
+    used = _usable_columns(estimator, X)
+    columns = padded_columns(X)
+    position = None if keep.all() else np.flatnonzero(keep)
+    return Table(columns[:, : len(y)].T, y, weights, used, position, columns)
+
+
+def padded_columns(X: np.ndarray) -> np.ndarray:
+    """Return the columns of a table, one a row, with copies of the first row behind them."""
+    n_rows, n_columns = X.shape
+    columns = np.empty((n_columns, padded(n_rows)))
+    for i in range(n_columns):
+        columns[i, :n_rows] = X[:, i]
+        columns[i, n_rows:] = X[0, i]
+    return columns
 
 
 def check_new_rows(estimator: Any, X: Any) -> np.ndarray:
@@ -151,12 +170,12 @@ def _what(values: np.ndarray) -> str:
 
 
 def _refuse_not_finite(estimator: Any, X: np.ndarray) -> None:
-    bad = ~np.isfinite(X)
-    if not bad.any():
+    columns = [i for i in range(X.shape[1]) if not np.isfinite(X[:, i]).all()]
+    if not columns:
         return
-    columns = np.flatnonzero(bad.any(axis=0))
     parts = [
-        f"{_what(X[bad[:, i], i])} in column {column_name(estimator, i)!r}" for i in columns[:5]
+        f"{_what(X[~np.isfinite(X[:, i]), i])} in column {column_name(estimator, i)!r}"
+        for i in columns[:5]
     ]
     if len(columns) > 5:
         parts.append(f"more in {_count(len(columns) - 5, 'other column')}")
@@ -305,12 +324,13 @@ def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
 
 def _usable_columns(estimator: Any, X: np.ndarray) -> np.ndarray:
     """Return the columns that vary and are not repeated; warn about the others."""
-    varies = (X != X[:1]).any(axis=0)
+    varies = np.array([(column != column[0]).any() for column in X.T])
     constant = np.flatnonzero(~varies)
     seen: dict[bytes, int] = {}
     used, repeated = [], []
     for i in np.flatnonzero(varies):
-        first = seen.setdefault((X[:, i] + 0.0).tobytes(), int(i))
+        digest = hashlib.sha256((X[:, i] + 0.0).tobytes()).digest()
+        first = seen.setdefault(digest, int(i))
         if first == i:
             used.append(int(i))
         else:

@@ -42,6 +42,11 @@ BLOCK = 1024
 PADDING = 8
 
 
+def padded(n_rows):
+    """Return the number of rows with the padding."""
+    return -(-n_rows // PADDING) * PADDING
+
+
 @merged
 def _arithmetic_unary(op, a, b, source, s, target, t, n):
     if op == LT:

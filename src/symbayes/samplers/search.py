@@ -34,6 +34,8 @@ from .targets import Target, carry_back, divided, usable
 
 # Rows a search looks at: enough to tell formulas apart, few enough to be fast.
 _SEARCH_ROWS = 200
+# Rows on which a common factor is looked for.
+_FACTOR_ROWS = 2000
 # Priors of size with which most is found: trees at least so large, terms so rare. What is found is
 # judged by the user's own priors afterwards.
 _LEAST_ALPHA, _DECAY = 0.6, 0.1
@@ -73,7 +75,7 @@ class Search:
         steps: int,
     ):
         problem = _for_searching(problem)
-        rows = _some_rows(problem, _SEARCH_ROWS)
+        rows = some_rows(problem, _SEARCH_ROWS)
         self.problem = problem.on_rows(rows)
         self._steps = steps
         self._powers = powers(self.problem.data.n)
@@ -211,6 +213,8 @@ class Search:
     def _without_factor(self) -> list[Target]:
         """Return the targets for y without a factor that it has, none if it has none."""
         original, operators = self._original, self.problem.operator_weights
+        if np.count_nonzero(original.data.root_weight) > _FACTOR_ROWS:
+            original = original.on_rows(some_rows(original, _FACTOR_ROWS))
         used = original.data.root_weight > 0
         exponents = common_factor(_columns(original), original.response()[used])
         chosen = np.flatnonzero(exponents)
@@ -316,7 +320,7 @@ def _columns(problem: Problem) -> np.ndarray:
     return columns * (problem.feature_weights > 0)[:, None]
 
 
-def _some_rows(problem: Problem, most: int) -> np.ndarray:
+def some_rows(problem: Problem, most: int) -> np.ndarray:
     """Return some of the rows, at random but always the same ones."""
     rows = np.flatnonzero(problem.data.root_weight > 0)
     if len(rows) <= most:

@@ -25,8 +25,9 @@ from .exactness import exact_rss
 from .exchange import exchange
 from .ladder import LARGEST_ROUND, Replicas, Round
 from .pause import Pause
+from .rounds import run_even_rounds
 from .running import Look, Report, Status, Watch, Workers, advance_all
-from .search import OPTIMISED, Found, Search
+from .search import OPTIMISED, Found, Search, some_rows
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
@@ -51,6 +52,8 @@ _BETTER = 1.0
 _FAR_BEHIND, _MOST_RESTARTS = 25.0, 3
 # Not where a draw costs so many times what it usually does: that would take minutes.
 _MOST_COST_OF_RESTARTS = 1.5
+# Rows on which proposals are judged first, where the table has more than so many.
+_FIRST_ROWS, _FEWEST_IN_STAGES = 1024, 5000
 # Rows up to which rounds have their full length.
 _ROWS_A_ROUND = 2000
 # At the hottest temperature the data count as about so many rows.
@@ -72,12 +75,18 @@ class TemperedSampler:
         Proposals of each replica between two draws.
     search : bool
         Whether warm-up begins with a search. Without it, chains start from the prior.
+    first_rows : int, "auto" or None
+        Rows on which proposals are judged first; only those that pass are judged on all rows, and
+        what the first judgement had to say is taken out of the second, so that the posterior is
+        that of all rows (delayed acceptance). "auto" takes 1,024 rows of tables with more than
+        5,000. None judges on all rows at once.
     """
 
     temperatures: int = 12
     hottest: float | None = None
     steps_per_draw: int = 50
     search: bool = True
+    first_rows: int | str | None = "auto"
 
     name = "tempered"
     plug_in = False
@@ -89,6 +98,8 @@ class TemperedSampler:
     def __post_init__(self):
         for name in ("temperatures", "steps_per_draw"):
             require_count("sampler", name, getattr(self, name))
+        if self.first_rows not in ("auto", None):
+            require_count("sampler", "first_rows", self.first_rows)
         if self.hottest is None:
             return
         if not 0 < require_real("sampler", "hottest", self.hottest) < 1:
@@ -97,7 +108,7 @@ class TemperedSampler:
     @property
     def drawing(self) -> tuple:
         """What draws depend on, once warm-up is over."""
-        return self.name, self.temperatures, self.steps_per_draw
+        return self.name, self.temperatures, self.steps_per_draw, self.first_rows
 
     def powers(self, n: float) -> np.ndarray:
         """Return the powers of the likelihood that a run on so many rows begins with."""
@@ -121,6 +132,7 @@ class TemperedSampler:
 
         With the trace of a run `before`, it goes on from there: with its draws, without warm-up.
         """
+        problem = self._in_stages(problem)
         if before is None:
             ladders, begun = self._search(problem, tune, guesses, seeds, workers, watch, progress)
         else:
@@ -181,6 +193,16 @@ class TemperedSampler:
         exchanges = np.random.default_rng(seeds[0].spawn(1)[0])
         return ladders, replace(begun, pause=replace(begun.pause, exchanges=exchanges))
 
+    def _in_stages(self, problem: Problem) -> Problem:
+        """Return the problem as it is judged: on a part of the rows first where that pays."""
+        n = np.count_nonzero(problem.data.root_weight)
+        m = self.first_rows
+        if m == "auto":
+            m = _FIRST_ROWS if n > _FEWEST_IN_STAGES else None
+        if m is None or n <= int(m):
+            return problem
+        return problem.in_two_stages(some_rows(problem, int(m)))
+
     def _settle(self, ladders, total, workers, watch, tell, share=_SETTLE_SHARE) -> int:
         """Bring the ladders to the posterior on all rows, and adapt their temperatures."""
         done = 0
@@ -191,7 +213,7 @@ class TemperedSampler:
                 # Constants are optimised at first: on all rows they are others than on a part.
                 ladder.optimise(OPTIMISED if i == 0 and self.search else 0.0)
             n = min(part, total - done)
-            done += _run_rounds(
+            done += run_even_rounds(
                 lambda n: advance_all(workers, ladders, Round(self.steps_per_draw, n)),
                 n, length, watch, share, partial(_tell_more, tell, "settling", done, total),
             )  # fmt: skip
@@ -231,7 +253,7 @@ class TemperedSampler:
         while max(spent, done) < draws and not (enough and may_settle) and not watch.should_stop():
             since_look = done % _DRAWS_A_LOOK
             n = min(_DRAWS_A_LOOK - since_look, draws - done)
-            made = _run_rounds(
+            made = run_even_rounds(
                 keep, n, length, watch, 1.0, partial(_tell_more, tell, "drawing", done, draws),
                 lambda turn: _exchange_neighbours(ladders, turn, pause.exchanges),
                 since_look, _DRAWS_A_LOOK,
@@ -293,37 +315,6 @@ def _new_chains(n_ladders: int) -> list[ChainTrace]:
 def _most_kept(n_ladders: int) -> int:
     """Return the most draws of a ladder that are kept, an even number."""
     return max(_FEWEST_KEPT, min(_MOST_KEPT_A_LADDER, _MOST_KEPT // n_ladders // 2 * 2))
-
-
-def _run_rounds(
-    advance: Callable[[int], object],
-    total: int,
-    length: int,
-    watch: Watch,
-    share: float,
-    progress: Callable[[int], None],
-    between: Callable[[int], object] = lambda turn: None,
-    first: int = 0,
-    last: int | None = None,
-) -> int:
-    """Advance all ladders by `total` draws in rounds; return how many were done.
-
-    Rounds have a length that does not depend on the clock, unlike those of `running.run_rounds`:
-    what happens `between` them, called with their number, is part of the result. They end after
-    multiples of their length and at the `last` draw of all; where `first` draws were made before,
-    the one begun is gone through with, and one that is left unfinished has nothing after it.
-    """
-    done, last = 0, first + total if last is None else last
-    while done < total and not watch.should_stop(share):
-        at = first + done
-        end = min(at - at % length + length, last)
-        n = min(end - at, total - done)
-        advance(n)
-        done += n
-        if at + n == end:
-            between(-(-end // length))
-        progress(done)
-    return done
 
 
 def _round_length(n_rows: int) -> int:
