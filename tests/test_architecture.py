@@ -19,12 +19,12 @@ FILES = sorted(ROOT.rglob("*.py"))
 # From the left to the right; a module imports only from its left, not from its own level.
 ORDER = [
     ["kernels"],
-    ["operators", "datasets", "evaluation", "fitted", "quantiles", "selection"],
+    ["operators", "datasets", "evaluation", "fitted", "quantiles", "selection", "stacking"],
     ["stored_zip", "strict_json", "version", "whole_file"],
     ["archive", "known_terms", "normal_form", "prior", "refit", "simple_numbers"],
     ["column_weights", "expression", "parts", "skeleton", "validation", "polish"],
     ["constants", "equivalence", "parser", "prediction", "printing", "term_trees"],
-    ["latex", "numpy_code", "powers", "rounding", "simplification"],
+    ["latex", "leave_one_out", "numpy_code", "powers", "rounding", "simplification"],
     ["mathml"],
     ["formula", "problem", "trace"],
     [
@@ -40,16 +40,23 @@ ORDER = [
     ["samplers.elsewhere", "samplers.ladder", "samplers.power_law"],
     ["samplers.dask_workers", "samplers.joblib_workers"],
     ["samplers.placing"],
-    ["samplers.exactness", "samplers.exchange", "samplers.seekers"],
+    [
+        "samplers.exactness",
+        "samplers.exchange",
+        "samplers.pause",
+        "samplers.rounds",
+        "samplers.seekers",
+    ],
     ["samplers.shortest"],
     ["samplers.search"],
     ["samplers.paper", "samplers.tempered"],
     ["block_fitting", "diagnostics", "verdict"],
     ["fitting"],
     ["grouping", "parameters", "stages"],
-    ["listing", "posterior"],
+    ["listing", "posterior", "warm_start"],
     [
         "arviz_io",
+        "combining",
         "notebook",
         "plain_values",
         "plots.canvas",
@@ -63,6 +70,7 @@ ORDER = [
     ["report.detail", "report.trust"],
     ["report"],
     ["answers", "display"],
+    ["chain_answers"],
     ["regressor"],
     ["loading"],
     [""],  # the public names

@@ -72,6 +72,7 @@ def test_schema(model):
         assert data[group].attrs["inference_library_version"] == __version__
         assert data[group].attrs["sampling_time"] == model.diagnostics_["seconds"]
         assert "created_at" in data[group].attrs
+        assert data[group].attrs["chain_weights"] == model.chain_weights_.tolist()
     assert data.attrs["inference_library"] == "symbayes"
     assert data["posterior"]["column"].values.tolist() == ["x0", "x1"]
     np.testing.assert_array_equal(values(data, "observed_data", "y"), NOISY)
@@ -327,3 +328,13 @@ def test_without_arviz_the_remedy_is_named(tempered, monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
     with pytest.raises(ImportError, match=r"to_arviz needs ArviZ: pip install 'symbayes\[arviz\]'"):
         tempered.to_arviz()
+
+
+def test_stacked_chains_come_as_they_were_drawn():
+    pooled = small(draws=40, tune=0, chains=3).fit(X, NOISY)
+    stacked = pooled.combined("stack")
+    one, two = pooled.to_arviz(), stacked.to_arviz()
+    for name in ("n_terms", "n_nodes", "rmse", "uses"):
+        np.testing.assert_array_equal(one["posterior"][name], two["posterior"][name])
+    assert two.attrs["chain_weights"] == stacked.chain_weights_.tolist()
+    assert one.attrs["chain_weights"] == [1 / 3] * 3

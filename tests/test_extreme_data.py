@@ -39,6 +39,18 @@ def test_extreme_data(case, parameters):
     assert np.isfinite(model.best_formula_.predict(table)).all()
 
 
+@pytest.mark.parametrize("parameters", [{}, {"sampler": "paper"}], ids=["tempered", "paper"])
+@pytest.mark.parametrize("case", EXTREME)
+def test_extreme_data_can_be_stacked(case, parameters):
+    table, y = EXTREME[case]
+    model = small(operators="all", chains=3, combine="stack", **parameters).fit(table, y)
+    weights = model.chain_weights_
+    assert (weights > 0).all()
+    assert weights.sum() == pytest.approx(1.0)
+    assert model.diagnostics_["stacking_gain"] > -1e-6
+    assert np.isfinite(model.predict(table)).all()
+
+
 def test_three_rows_are_fitted_with_a_warning():
     with pytest.warns(DataWarning, match="3 rows are too few .*; add data"):
         model = small().fit(X[:3], Y[:3])

@@ -29,6 +29,10 @@ def fit_of_the_paper():
     return small(sampler="paper", n_terms=2).fit(X, NOISY)
 
 
+def fit_stacked():
+    return small(draws=20, tune=0, chains=3, combine="stack").fit(X, NOISY)
+
+
 @pytest.fixture(scope="module")
 def model():
     return fit()
@@ -361,6 +365,8 @@ def load_and_use(path):
     loaded = symbayes.load(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        answers(loaded.combined("stack"), TABLE)
+        loaded.formulas_by_chain()
         return answers(loaded, TABLE)
 
 
@@ -369,7 +375,7 @@ def check_ends(ends):
     assert any(ends[name, "loaded"] for name in FORGED)
 
 
-@pytest.mark.parametrize("make", [fit, fit_of_the_paper])
+@pytest.mark.parametrize("make", [fit, fit_of_the_paper, fit_stacked])
 def test_mutations(make, tmp_path):
     model = make()
     model.save(tmp_path / "original")

@@ -18,6 +18,7 @@ from symbayes.samplers.tempered import _begin_at, _catch_up
 from symbayes.trace import split_terms
 from symbayes.validation import Table
 
+from .fits import NOISY, X, small
 from .problems import problem, table, tree
 
 SMALL = TemperedSampler(temperatures=3, hottest=0.2, steps_per_draw=10, search=False)
@@ -352,6 +353,32 @@ def test_search_ends_at_an_exact_formula_and_is_carried_on():
     assert trace.warmed_up
     for chain in trace.chains:
         assert chain.rss[-1] < 1e-10 * 50
+
+
+def test_memory_of_a_long_run_is_bounded(monkeypatch):
+    """Ten times as many draws, and no more are kept; the same again, whatever the cores."""
+    monkeypatch.setattr(tempered, "_most_kept", lambda n: 100)
+    monkeypatch.setattr(tempered, "settled", lambda traces, exact: False)
+    found = {}
+    for draws, jobs, kept in ((150, 1, 75), (1500, 1, 93), (1500, 2, 93)):
+        model = small(chains=2, draws=draws, n_jobs=jobs, operators=["+", "square"]).fit(X, NOISY)
+        found[draws, jobs] = model.diagnostics_
+        assert [len(chain.state) for chain in model._posterior.draws] == [kept] * 2
+    assert found[150, 1]["thinning"] == 2
+    assert found[1500, 1]["thinning"] == 16
+    for one, two in zip(*(found[1500, jobs]["log_likelihood"] for jobs in (1, 2)), strict=True):
+        np.testing.assert_array_equal(one, two)
+    # The shorter run is the beginning of the longer one.
+    np.testing.assert_array_equal(
+        found[150, 1]["log_likelihood"][0][7::8], found[1500, 1]["log_likelihood"][0][:9]
+    )
+    assert np.isfinite([*found[1500, 1]["r_hat"].values()]).all()
+    assert max(found[1500, 1]["effective_draws"].values()) <= 2 * 93 * np.log10(2 * 93)
+
+
+def test_how_many_draws_are_kept():
+    assert [tempered._most_kept(n) for n in (1, 4, 8, 16, 1000)] == [10_000] * 3 + [5_000, 1000]
+    assert all(tempered._most_kept(n) % 2 == 0 for n in range(1, 200))
 
 
 # Delayed acceptance.

@@ -1,6 +1,7 @@
 """Packed draws come apart again as they were."""
 
 import numpy as np
+import pytest
 
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
@@ -63,3 +64,49 @@ def test_an_accepted_model_counts_as_long_as_it_was_held():
 def test_warm_up_leaves_out_half_at_most():
     assert held([0, 2, 3, 10], 11, tune=100) == [0, 0, 7, 2]
     assert held([0], 50, tune=100) == [51]
+
+
+def drawn(trace, *sizes):
+    """Let a trace take rounds of so many draws, whose log-likelihoods are 1, 2, 3, ..."""
+    for size in sizes:
+        output = empty_output(size, 1, NUMBERS)
+        output[1][:] = 1
+        output[2][:, 0] = trace.made + 1 + np.arange(size)
+        trace.extend(output, size)
+    return trace.log_likelihood.tolist()
+
+
+def test_a_full_trace_keeps_every_second_draw():
+    assert drawn(ChainTrace(most=4), 4) == [1, 2, 3, 4]
+    assert drawn(ChainTrace(most=4), 5) == [2, 4]
+    assert drawn(ChainTrace(most=4), 6) == [2, 4, 6]
+    assert drawn(ChainTrace(most=4), 8) == [2, 4, 6, 8]
+    assert drawn(ChainTrace(most=4), 9) == [2, 4, 6, 8]
+    assert drawn(ChainTrace(most=4), 10) == [4, 8]
+    assert drawn(ChainTrace(most=4), 1000) == [256, 512, 768]
+    assert drawn(ChainTrace(), 9) == list(range(1, 10))
+
+
+@pytest.mark.parametrize("made", [1, 7, 64, 65, 500, 4097])
+def test_what_is_kept_is_equally_spaced_and_never_too_much(made):
+    trace = ChainTrace(most=16)
+    kept = drawn(trace, made)
+    assert kept == list(range(trace.stride, made + 1, trace.stride))
+    assert len(trace.nodes) == len(trace.n_terms) == len(trace.numbers) == len(kept) <= 16
+    assert made < 16 or len(kept) >= 8
+    assert trace.made == made
+
+
+def test_rounds_make_no_difference():
+    once, often = ChainTrace(most=8), ChainTrace(most=8)
+    assert drawn(once, 333) == drawn(often, *[1] * 100, 64, 64, 64, 41)
+    assert (once.stride, once.made) == (often.stride, often.made)
+
+
+def test_a_copy_goes_on_by_itself():
+    trace = ChainTrace(most=8)
+    drawn(trace, 100)
+    before = trace.log_likelihood.tolist()
+    assert drawn(trace.copy(), 77) == drawn(ChainTrace(most=8), 177)
+    assert trace.log_likelihood.tolist() == before
+    assert trace.made == 100

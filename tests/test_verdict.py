@@ -84,7 +84,7 @@ def test_exact_draws_have_converged_whatever_the_numbers():
 def test_chains_that_do_not_agree():
     rest = not_converged(verdict(trace(APART)))
     assert f"the chains do not agree (R-hat {r_hat(APART):.3f} for the log-likelihood" in rest
-    assert "Raise draws and tune, or leave out operators and columns" in rest
+    assert "Raise draws and tune, use more chains, or leave out operators" in rest
     assert "leading formula" not in rest
     assert "interrupted" not in rest
 

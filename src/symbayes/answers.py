@@ -174,7 +174,7 @@ class Answers:
         A row of weight w counts w times in `log_likelihood`. Of more than 1500 distinct states,
         or fewer for large tables, a sample is fitted after a run; then draws are resampled, chain
         by chain and in their order, from those that are. The attribute `draws` says whether they
-        were.
+        were. Stacked chains come as they were drawn, with the attribute `chain_weights`.
 
         Parameters
         ----------
@@ -328,10 +328,10 @@ class Answers:
         same to the last bit after loading. It holds up to 10,000 rows of the training data, which
         plots and reports show.
 
-        Not kept: what `staged_predict` needs, a `progress` that is a function (False is kept
-        instead), and a `random_state` that is no integer (None is). A `Formula` among the
-        parameters is kept as text, and operators or weights in a container of another type than
-        list, tuple, dict or array as a list.
+        Not kept: what `staged_predict` and `warm_start` need, a `progress` that is a function
+        (False is kept instead), and a `random_state` that is no integer (None is). A `Formula`
+        among the parameters is kept as text, and operators or weights in a container of another
+        type than list, tuple, dict or array as a list.
 
         Parameters
         ----------

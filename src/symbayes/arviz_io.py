@@ -10,8 +10,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from .fitted import State
-from .grouping import columns_of, systematic
+from .grouping import columns_of, state_key, systematic
 from .listing import fitted_formula
 from .parameters import generator
 from .posterior import Posterior
@@ -101,6 +100,7 @@ def to_arviz(model: Any, max_rows: int = 1000, random_state: Any = 0) -> Any:
         "inference_library_version": __version__,
         "sampling_time": float(model.diagnostics_["seconds"]),
         "draws": how,
+        "chain_weights": model.chain_weights_[chains].tolist(),
     }
     return _contain(arviz, groups, coords, attrs)
 
@@ -167,8 +167,8 @@ def _log_likelihood_of_trees(mixture: Mixture, picks: np.ndarray) -> Variable:
 def _trees(model: Any, picks: np.ndarray) -> dict[str, Variable]:
     posterior, names = model._posterior, feature_names(model)
     models = [fit for _, fit in posterior.mixture.models]
-    place = {_key(state): i for i, state in enumerate(posterior.states)}
-    states = np.array([place[_key(fit.state)] for fit in models])
+    place = {state_key(state): i for i, state in enumerate(posterior.states)}
+    states = np.array([place[state_key(fit.state)] for fit in models])
     # As objects, draws of the same formula share its text.
     formulas = np.array([str(fitted_formula(fit, names, model._used)) for fit in models], object)
     return {
@@ -189,13 +189,7 @@ def _align(posterior: Posterior) -> tuple[list[int], np.ndarray, str]:
     each draw counts the same and all are there, that changes nothing.
     """
     mixture = posterior.mixture
-    model_of = {_key(model.state): i for i, (_, model) in enumerate(mixture.models)}
-    place = np.array([model_of.get(_key(state), -1) for state in posterior.states])
-    # Of very many states a sample is fitted, rare ones with less probability: those that are stand
-    # for those that are not.
-    stands_for = np.where(place < 0, 0.0, mixture.weights[place]) / [
-        state.weight for state in posterior.states
-    ]
+    place, stands_for = posterior.model_places, posterior.stands_for
     weights = [draws.weight * stands_for[draws.state] for draws in posterior.draws]
     chains = [i for i, weight in enumerate(weights) if weight.any()]
     n_draws = max(int(np.count_nonzero(weight)) for weight in weights)
@@ -216,8 +210,3 @@ def _align(posterior: Posterior) -> tuple[list[int], np.ndarray, str]:
         np.array([place[posterior.draws[i].state[p]] for i, p in zip(chains, picks, strict=True)]),
         how,
     )
-
-
-def _key(state: State) -> tuple[bytes, ...]:
-    """Return what tells states apart."""
-    return tuple(tree.tobytes() for tree in state.trees)

@@ -58,6 +58,20 @@ def cut_short(trace: Trace) -> str | None:
     return None
 
 
+def nothing_new(before: Trace | None, trace: Trace) -> str | None:
+    """Return what to tell a user whose run was to go on with an earlier one and had nothing to do.
+
+    Parameters
+    ----------
+    before : Trace or None
+        The earlier run; None where there was none.
+    trace : Trace
+    """
+    if before is None or trace.interrupted or trace.counts.sum() > before.counts.sum():
+        return None
+    return "warm_start: there was nothing left to draw; raise draws to go on"
+
+
 def effort(trace: Trace) -> Diagnostics:
     """Return what was tried and accepted, and how long it took."""
     proposed, evaluated, accepted = trace.counts.sum(axis=0)
@@ -79,6 +93,7 @@ def effort(trace: Trace) -> Diagnostics:
             "search_cut": trace.search_cut,
             "settled": trace.settled,
             "restarts": trace.restarts,
+            "thinning": max(chain.stride for chain in trace.chains),
             "powers": [record.power for record in trace.ladders],
             "swap_rates": [record.swap_rate for record in trace.ladders],
             "round_trips": [record.round_trips for record in trace.ladders],

@@ -82,6 +82,11 @@ def collect(trace: Trace, known: Sequence[np.ndarray] = ()) -> tuple[list[State]
     return states, draws
 
 
+def state_key(state: State) -> tuple[bytes, ...]:
+    """Return what tells states apart."""
+    return tuple(tree.tobytes() for tree in state.trees)
+
+
 def inclusion(states: list[State], n_columns: int) -> np.ndarray:
     """Return for each column the probability that a formula uses it."""
     uses = np.zeros(n_columns)

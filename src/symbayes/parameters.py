@@ -15,6 +15,7 @@ from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior, require_real,
 from .samplers.paper import PaperSampler
 from .samplers.tempered import TemperedSampler
 from .selection import RULES
+from .stacking import WAYS
 
 Sampler = TemperedSampler | PaperSampler
 
@@ -59,7 +60,10 @@ def check_parameters(model: Any) -> Sampler:
         raise TypeError(f"n_jobs must be an integer or None, not {type(model.n_jobs).__name__}")
     if model.n_jobs == 0:
         raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
+    if not isinstance(model.warm_start, bool | np.bool_):
+        raise TypeError(f"warm_start must be True or False, not {model.warm_start!r}")
     check_choice("hyperparameters", model.hyperparameters, ("learn", "fixed"))
+    check_choice("combine", model.combine, WAYS)
     check_choice("model_selection", model.model_selection, RULES)
     _check_progress(model.progress)
     if isinstance(model.sampler, TemperedSampler | PaperSampler):

@@ -9,7 +9,7 @@ import numpy as np
 
 from .fitted import Model, State
 from .fitting import Fitter
-from .grouping import Draws, Group, collect, group, inclusion, thin
+from .grouping import Draws, Group, collect, group, inclusion, state_key, thin
 from .prediction import Mixture
 from .trace import Trace
 
@@ -28,9 +28,11 @@ class Posterior:
     """What a run says."""
 
     states: list[State]
-    """The distinct states that it visited, most probable first."""
+    """The distinct states that it visited, most probable first where chains are pooled."""
     draws: list[Draws]
     """Which of them each draw was, one entry a chain."""
+    chain_weights: np.ndarray
+    """How much each chain counts; they sum to 1. All the same where chains are pooled."""
     mixture: Mixture
     """The states with their fits, for predictions; of very many states a sample."""
     groups: list[Group]
@@ -46,11 +48,33 @@ class Posterior:
     @property
     def leading_by_chain(self) -> list[float]:
         """The probability that each chain on its own gives the leading formula."""
-        leading = sorted(self.groups[0].members)
+        return self.by_chain(self.groups[0])
+
+    def by_chain(self, one: Group) -> list[float]:
+        """Return the probability that each chain on its own gives a formula."""
+        members = sorted(one.members)
         return [
-            float(draws.weight @ np.isin(draws.state, leading) / draws.weight.sum())
+            float(draws.weight @ np.isin(draws.state, members) / draws.weight.sum())
             for draws in self.draws
         ]
+
+    @property
+    def model_places(self) -> np.ndarray:
+        """For each state its place among the models of the mixture, -1 if it was not fitted."""
+        place = {state_key(model.state): i for i, (_, model) in enumerate(self.mixture.models)}
+        return np.array([place.get(state_key(state), -1) for state in self.states])
+
+    @property
+    def stands_for(self) -> np.ndarray:
+        """For each state, by how much the weight of its model in the mixture differs from its own.
+
+        Of very many states a sample is fitted, rare ones with less probability: those that are
+        stand for those that are not, whose factor is 0.
+        """
+        place = self.model_places
+        fitted = np.where(place < 0, 0.0, self.mixture.weights[place])
+        own = np.array([state.weight for state in self.states])
+        return np.divide(fitted, own, out=np.zeros_like(own), where=own > 0.0)
 
 
 def make_posterior(
@@ -76,6 +100,7 @@ def make_posterior(
     return Posterior(
         states,
         draws,
+        np.full(len(draws), 1.0 / len(draws)),
         Mixture(
             models,
             problem.y_mean,

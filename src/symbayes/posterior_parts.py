@@ -93,6 +93,7 @@ def to_arrays(posterior: Posterior) -> Arrays:
         "states/length": _lengths(of_states),
         "states/tree": _joined(of_states),
         "states/numbers": _numbers(states.items, _STATE_NUMBERS),
+        "chains/weight": posterior.chain_weights,
         "draws/length": _lengths([draws.state for draws in posterior.draws]),
         "draws/state": np.concatenate([draws.state for draws in posterior.draws]).astype(np.int32),
         "draws/weight": np.concatenate([draws.weight for draws in posterior.draws]).astype(float),
@@ -146,9 +147,11 @@ def from_arrays(parts: Parts, names: Any, n_columns: int) -> Posterior:
     """
     states, visited = _states(parts, _trees(parts, _opcodes(names), n_columns))
     models = _models(parts, states)
+    draws = _draws(parts, visited)
     return Posterior(
         states=states[:visited],
-        draws=_draws(parts, visited),
+        draws=draws,
+        chain_weights=_chain_weights(parts, len(draws)),
         mixture=_mixture(parts, models),
         groups=_groups(parts, models, visited),
         inclusion=parts.within("inclusion", np.float64, (n_columns,), 0.0, 1.0),
@@ -222,6 +225,12 @@ def _draws(parts: Parts, n_states: int) -> list[Draws]:
     pairs = zip(split("draws/state", state, length), split("draws/weight", weight, length),
                 strict=True)  # fmt: skip
     return [Draws(*pair) for pair in pairs]
+
+
+def _chain_weights(parts: Parts, n_chains: int) -> np.ndarray:
+    weights = parts.within("chains/weight", np.float64, (n_chains,), np.nextafter(0.0, 1.0))
+    _check_probabilities("chains", weights, complete=True)
+    return weights
 
 
 def _models(parts: Parts, states: list[State]) -> list[Model]:

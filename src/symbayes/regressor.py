@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from threadpoolctl import threadpool_limits
 
-from .answers import Answers, SamplingWarning
+from .answers import SamplingWarning
+from .chain_answers import ChainAnswers
 from .column_weights import check_buildable, resolve_feature_weights
-from .diagnostics import cut_short, effort, history
+from .diagnostics import cut_short, effort, history, nothing_new
 from .display import Display, reports
 from .fitting import Fitter
 from .guesses import guessed_trees, known_trees, texts_of
@@ -33,13 +34,14 @@ from .samplers.tempered import TemperedSampler
 from .stages import Stages
 from .trace import Trace
 from .validation import Table, check_table, feature_names, target_name
-from .verdict import judge
+from .verdict import judge, stacking_advice
+from .warm_start import remember, trace_to_go_on_with
 
 #: Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
 MOST_ROWS_KEPT = 10_000
 
 
-class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEstimator):
+class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, BaseEstimator):
     """Bayesian symbolic regression.
 
     The model is ``y = b0 + b1 g1(x) + ... + bK gK(x) + noise``. Each g is a formula, drawn from a
@@ -77,16 +79,26 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         integrated out; "paper" is the sampler of the paper,
         with a fixed number of terms (2 if `n_terms` is "auto").
     draws : int, default=1000
-        Draws a chain to keep, at most; fewer when they agree before or formulas are very large.
+        Draws a chain, at most; fewer when they agree before or formulas are very large. Of more
+        than 10,000 a chain (80,000 in all), equally spaced ones are kept.
     tune : int, optional
         Draws a chain for warm-up, thrown away. With the default sampler it is the most that a
         search may take, 15000 if not given; it ends sooner when the answer is settled.
     chains : int, default=4
         Independent chains; with the default sampler, ladders of tempered chains.
+    combine : "pool" or "stack", default="pool"
+        How chains become one answer: every chain counts the same, or by stacking weights, with
+        which their mixture predicts best the training rows, each left out in turn. Stacking is for
+        chains that have not agreed, as the verdict tells; `combined` does it after a fit.
     model_selection : "probability", "one_standard_error" or "accuracy", default="probability"
         What makes the best formula: it is the most probable, the simplest whose mean squared error
         is within one standard error of the smallest, or the one with the smallest error. `select`
         answers for the other rules.
+    warm_start : bool, default=False
+        Whether a further `fit` on the same table goes on where the last one ended, without warm-up
+        and as if it had never stopped: `draws` is then the number in all. It may be raised, and so
+        may `timeout`; what draws depend on has to stay as it was. A fit whose warm-up was not
+        finished, or a model from a file, begins anew.
     timeout : float, optional
         Seconds after which a fit ends with what it has, at most 75 % of them for warm-up;
         compilation is not counted. `diagnostics_["timed_out"]` tells whether it was needed.
@@ -116,6 +128,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         Of `formulas_` those to which no other is both shorter and closer, the shortest first.
     formula_objects_ : list of Formula
         All of them, in the order of `formulas_`.
+    chain_weights_ : ndarray
+        How much each chain counts in all answers, by `combine`; the weights sum to 1.
     history_ : DataFrame
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
@@ -124,12 +138,17 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         the same as a bool: at least two chains agree, or all draws are exact; `r_hat` and
         `effective_draws` of log-likelihood and size; `leading_by_chain`, the probability that each
         chain on its own gives the leading formula; `search_agreed`, whether several starts of the
-        search came to the same formula, and `search_cut`, whether it was ended before its time.
+        search came to the same formula, and `search_cut`, whether it was ended before its time;
+        `chains_disagree`, whether R-hat shows that the chains do
+        not (`formulas_by_chain` shows what each found). If so, or with ``combine="stack"``,
+        `stacking_weights` of the chains, and `stacking_gain`: the log predictive density of the
+        training rows, each left out in turn, less that of pooled chains.
         Besides `proposals` and `evaluations` (with those of the search), `acceptance` by move,
         `seconds`, `log_likelihood` of the draws of each chain and `log_likelihood_by_temperature`,
         whether the run was `interrupted`, `timed_out` or `settled` before its budget was spent,
-        `restarts` of the warm-up, `found` (what the search came upon, and after how many seconds),
-        and for each ladder of temperatures its `powers`, `swap_rates` and `round_trips`.
+        `restarts` of the warm-up, `thinning` (of so many draws one was kept, so that memory stays
+        within limits), `found` (what the search came upon, and after how many seconds), and for
+        each ladder of temperatures its `powers`, `swap_rates` and `round_trips`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when `X` has column names.
@@ -167,7 +186,9 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         draws: int = 1000,
         tune: int | None = None,
         chains: int = 4,
+        combine: str = "pool",
         model_selection: str = "probability",
+        warm_start: bool = False,
         timeout: float | None = None,
         n_jobs: int | None = -1,
         random_state: int | np.random.RandomState | None = None,
@@ -185,7 +206,9 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         self.draws = draws
         self.tune = tune
         self.chains = chains
+        self.combine = combine
         self.model_selection = model_selection
+        self.warm_start = warm_start
         self.timeout = timeout
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -221,6 +244,11 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         self._target = target_name(y)
         problem = self._make_problem(table, weights, terms, sampler.noise_prior)
         guesses = self._guesses(problem, table)
+        before = None
+        if self.warm_start:
+            before = trace_to_go_on_with(
+                getattr(self, "_earlier", None), problem, sampler, int(self.chains), int(self.draws)
+            )
         fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
         lister = Lister(fitter, feature_names(self), table.used)
         with Display(not callable(self.progress) and bool(self.progress)) as display:
@@ -233,9 +261,11 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
             with threadpool_limits(1, user_api="blas"), watch:
                 with workers_for(self.n_jobs, int(self.chains), client) as workers:
                     trace = self._sample(
-                        problem, sampler, guesses, random_state, workers, watch, report
+                        problem, sampler, guesses, random_state, workers, watch, report, before
                     )
-                self._finish(fitter, lister, trace, table, watch)
+                self._finish(fitter, lister, trace, before, table, watch)
+            if self.warm_start:
+                self._earlier = remember(trace, problem, sampler)
             if self._says_verdict:
                 display.conclude(self.diagnostics_["verdict"])
         return self
@@ -290,6 +320,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         workers: Workers,
         watch: Watch,
         report: Report,
+        before: Trace | None,
     ) -> Trace:
         entropy = random_state.randint(0, 2**31 - 1, size=4).tolist()
         seeds = np.random.SeedSequence(entropy).spawn(int(self.chains))
@@ -303,6 +334,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
                 workers=workers,
                 watch=watch,
                 progress=report,
+                before=before,
             )
         except NoStart:
             raise ValueError(
@@ -316,6 +348,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         fitter: Fitter,
         lister: Lister,
         trace: Trace,
+        before: Trace | None,
         table: Table,
         watch: Watch,
     ) -> None:
@@ -340,14 +373,20 @@ class BayesianSymbolicRegressor(NotebookDisplay, Answers, RegressorMixin, BaseEs
         # A Ctrl-C since then leaves formulas unpolished.
         self.diagnostics_["interrupted"] |= watch.interrupted and not stopped
         self.diagnostics_ |= judge(trace, fitter.problem, self._posterior.leading_by_chain)
+        self.diagnostics_ |= {"stacking_weights": None, "stacking_gain": None}
+        if self.diagnostics_["chains_disagree"]:
+            self._measure_stacking()
+            self.diagnostics_["verdict"] += stacking_advice(self.diagnostics_["stacking_gain"])
+        self._combine_chains()
         self.diagnostics_["found"] = [
             (find.seconds, str(lister.formula(find.trees))) for find in trace.search
         ]
-        for name in ("history_", "_stages"):
+        for name in ("history_", "_stages", "_earlier"):
             if hasattr(self, name):
                 delattr(self, name)  # of an earlier fit
         if fitter.plug_in:
             self.history_ = history(trace, fitter.problem)
             self._stages = Stages(fitter, trace.chains)
-        if (message := cut_short(trace)) is not None:
+        message = nothing_new(before, trace) or cut_short(trace)
+        if message is not None:
             warnings.warn(message, SamplingWarning, stacklevel=3)

@@ -14,16 +14,19 @@ _HISTORY = {"chain": np.int64, "trees": np.int64, "rmse": np.float64, "n_nodes":
 # two and numbers of a type, of which there is one for each chain.
 _VALUES: dict[str, tuple[type, ...]] = {
     "proposals": (int,), "evaluations": (int,), "seconds": (float,), "interrupted": (bool,),
-    "timed_out": (bool,), "settled": (bool,), "restarts": (int,), "converged": (bool,),
-    "search_agreed": (bool, type(None)), "verdict": (str,),
+    "timed_out": (bool,), "settled": (bool,), "restarts": (int,), "thinning": (int,),
+    "converged": (bool,), "search_agreed": (bool, type(None)), "verdict": (str,),
+    "chains_disagree": (bool,), "stacking_gain": (float, type(None)),
 }  # fmt: skip
 _NUMBERS_BY_NAME = ("acceptance", "r_hat", "effective_draws")
 _ARRAYS_BY_CHAIN = {
     "log_likelihood": 1, "log_likelihood_by_temperature": 2, "powers": 1, "swap_rates": 1,
 }  # fmt: skip
-_NUMBERS_BY_CHAIN = {"leading_by_chain": float, "round_trips": int}
+_NUMBERS_BY_CHAIN = {"leading_by_chain": float, "round_trips": int, "stacking_weights": float}
 # Not there without temperatures.
 _OF_LADDERS = ("powers", "swap_rates", "round_trips")
+# None where chains were not stacked.
+_OF_STACKING = "stacking_weights"
 
 
 def check_diagnostics(diagnostics: Any, n_chains: int) -> None:
@@ -41,6 +44,8 @@ def check_diagnostics(diagnostics: Any, n_chains: int) -> None:
         )
     for name in (*_ARRAYS_BY_CHAIN, *_NUMBERS_BY_CHAIN):
         entries: Any = diagnostics.get(name)
+        if name == _OF_STACKING and entries is None:
+            continue
         lengths = (0, n_chains) if name in _OF_LADDERS else (n_chains,)
         _require(
             name,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,12 @@ Output = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass
 class ChainTrace:
-    """The draws of one chain."""
+    """The draws of one chain.
+
+    A run may be of any length, and its memory has a limit: when `most` draws are kept, every second
+    of them is dropped, and from then on only every second one is kept. So those that are kept are
+    equally far apart over the whole run, and each counts the same.
+    """
 
     nodes: list[np.ndarray] = field(default_factory=list)
     """Nodes of all terms of each draw, in preorder, one term after the other."""
@@ -27,20 +33,46 @@ class ChainTrace:
     behind them the log-likelihoods at all temperatures, where there are any."""
     times: list[int] = field(default_factory=list)
     """Paper's sampler: the number of trees proposed until the draw was accepted."""
+    most: int | None = None
+    """Draws to keep at most, an even number; None keeps all."""
+    made: int = 0
+    """Draws made so far."""
+    stride: int = 1
+    """Of so many draws in a row, the last is kept."""
 
     def __len__(self) -> int:
         return len(self.n_terms)
 
     def extend(self, output: Output, n_draws: int, out_times: np.ndarray | None = None) -> None:
-        """Pack the first rows of the output of a loop."""
+        """Pack the first rows of the output of a loop, those that are to be kept."""
         out_nodes, out_terms, out_numbers = output
         for i in range(n_draws):
+            self.made += 1
+            if len(self) == self.most and self.made % self.stride == 0:
+                self._thin()
+            if self.made % self.stride != 0:
+                continue
             terms = int(out_terms[i])
             self.nodes.append(out_nodes[i, : state_size(out_nodes[i], terms)].copy())
             self.n_terms.append(terms)
             self.numbers.append(out_numbers[i].copy())
             if out_times is not None:
                 self.times.append(int(out_times[i]))
+
+    def _thin(self) -> None:
+        """Drop every second draw, the last one not."""
+        self.stride *= 2
+        del self.nodes[::2], self.n_terms[::2], self.numbers[::2], self.times[::2]
+
+    def copy(self) -> ChainTrace:
+        """Return a trace that can go on without changing this one."""
+        return replace(
+            self,
+            nodes=self.nodes[:],
+            n_terms=self.n_terms[:],
+            numbers=self.numbers[:],
+            times=self.times[:],
+        )
 
     @property
     def log_likelihood(self) -> np.ndarray:
@@ -108,7 +140,7 @@ class Trace:
     timed_out: bool = False
     """Whether the time limit ended the run, or a phase of it, before it was done."""
     settled: bool = False
-    """Whether drawing ended early because the draws agree."""
+    """Whether the draws agreed when drawing ended, mostly early for that reason."""
     restarts: int = 0
     """How often warm-up had to be gone through again because a chain found something far better."""
     search_counts: np.ndarray | None = None
@@ -121,6 +153,8 @@ class Trace:
     """Whether several starts of the search came to the same end; None without a search."""
     ladders: list[LadderRecord] = field(default_factory=list)
     """One for each chain; empty without temperatures."""
+    pause: Any = None
+    """A `samplers.pause.Pause`: what it takes to go on from here."""
 
 
 def state_size(nodes: np.ndarray, n_terms: int) -> int:

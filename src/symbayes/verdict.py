@@ -29,6 +29,9 @@ _LOW_SWAP_RATE = 0.1
 _DRAWS_FOR_A_TRIP, _FEWER_DRAWS_FOR_A_TRIP = 50, 16
 # Chains whose probabilities of the leading formula differ by more contradict each other.
 _CONTRADICTION = 0.5
+# A smaller difference of log predictive densities of left-out rows may well be chance (Sivula,
+# Magnusson, Matamoros and Vehtari, 2020).
+_WORTH_STACKING = 4.0
 # A leading formula of a smaller probability is one among many.
 _STANDS_OUT = 0.1
 _NO_TRIPS = "no state has travelled from the coldest temperature to the hottest and back yet"
@@ -61,6 +64,7 @@ def judge(trace: Trace, problem: Problem, leading_by_chain: Sequence[float]) -> 
         "effective_draws": effective,
         "leading_by_chain": [float(share) for share in leading_by_chain],
         "search_agreed": trace.search_agreed,
+        "chains_disagree": not exact and len(trace.chains) > 1 and _differ(hats, effective),
         "converged": objection is None,
         "verdict": verdict,
     }
@@ -91,6 +95,15 @@ def _is_exact(trace: Trace, limit: float) -> bool:
     return all((chain.rss[len(chain) // 2 :] <= limit).all() for chain in trace.chains)
 
 
+def _differ(hats: dict[str, float], effective: dict[str, float]) -> bool:
+    """Return whether the draws show that chains, or the halves of one, do not agree."""
+    return max(hats.values()) > (_DISAGREEMENT if _are_few(effective) else LARGEST_R_HAT)
+
+
+def _are_few(effective: dict[str, float]) -> bool:
+    return not min(effective.values()) >= FEWEST_EFFECTIVE
+
+
 def _objection(
     trace: Trace,
     exact: bool,
@@ -106,12 +119,11 @@ def _objection(
         )
     if exact:
         return None
-    worst, least = max(hats.values()), min(effective.values())
-    few = not least >= FEWEST_EFFECTIVE
-    if worst > (_DISAGREEMENT if few else LARGEST_R_HAT):
+    if _differ(hats, effective):
         reason = _disagreement(trace, hats, leading_by_chain)
         return f"{reason}{_cut(trace)}. {_remedy(trace)}"
-    if few:
+    if _are_few(effective):
+        least = min(effective.values())
         reason = f"there are only {sum(map(len, trace.chains))} draws"
         if not np.isnan(least):
             reason = (
@@ -175,7 +187,26 @@ def _remedy(trace: Trace) -> str:
             "are not needed"
         )
     also = "" if trace.interrupted or trace.timed_out else " and tune"
-    return f"{longer}{also}, or leave out operators and columns that are not needed"
+    return (
+        f"{longer}{also}, use more chains, or leave out operators and columns that are not needed"
+    )
+
+
+def stacking_advice(gain: float) -> str:
+    """Return what to do with chains that do not agree, as further sentences of a verdict.
+
+    Parameters
+    ----------
+    gain : float
+        By how much stacked chains predict left-out rows better than pooled ones, in nats.
+    """
+    own = " formulas_by_chain() shows what each chain found."
+    if gain < _WORTH_STACKING:
+        return f"{own} Stacking the chains would not predict better than pooling them."
+    return (
+        f"{own} Stacked instead of pooled, combined('stack'), they predict left-out rows better, "
+        f"by {gain:.0f} nats."
+    )
 
 
 def _hardly_swaps(trace: Trace) -> bool:

@@ -118,6 +118,13 @@ def test_the_same_as_the_library(capsys):
     assert answer["best"]["formula"] == str(model.best_formula_)
 
 
+def test_stacked_chains(capsys):
+    answer = fit_json(capsys, "--combine", "stack", "--chains", "2", "--draws", "20")
+    assert answer["chains"]["combined"] == "stack"
+    assert answer["chains"]["weights"] == answer["diagnostics"]["stacking_weights"]
+    assert sum(answer["chains"]["weights"]) == pytest.approx(1.0)
+
+
 def test_standard_input(capsys, monkeypatch):
     content = io.BytesIO(Path("data.csv").read_bytes())
     expected = fit_json(capsys)

@@ -66,6 +66,7 @@ def test_operators(text, meaning):
         (["--seed", "-1"], "-1 is below 0"),
         (["--jobs", "0"], "use 1 for one core or -1 for all"),
         (["--select", "best"], "invalid choice: 'best'"),
+        (["--combine", "mean"], "invalid choice: 'mean'"),
         (["--sed", "1"], "unrecognized arguments: --sed"),
         (["--target"], "--target: expected one argument"),
         (["--features"], "--features: expected at least one argument"),

@@ -20,7 +20,7 @@ from .. import naive
 from ..problems import table
 from . import loops
 from .cases import FALSE_ALARM, Case, space_of
-from .spaces import p_of_counts, p_value
+from .spaces import count_states, p_of_counts, p_value
 
 POWERS = (1.0, 0.5, 0.2, 0.05)
 FREE = Case("collapsed", (2, 0.5), max_nodes=4)
@@ -185,6 +185,47 @@ def test_the_sampler_draws_from_the_exact_posterior(monkeypatch):
     """Ladders also exchange terms with each other, here after every fourth draw."""
     monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
     assert p_value_of_sampler(LEARNED, 600, 8, SETTINGS) > FALSE_ALARM
+
+
+def kept_states(space, trace):
+    """All draws that were kept, of all chains."""
+    kept = [pair for chain in trace.chains for pair in zip(chain.nodes, chain.n_terms, strict=True)]
+    nodes = np.zeros((len(kept), space.width), space.pack([]).dtype)
+    for i, (state, _) in enumerate(kept):
+        nodes[i, : len(state)] = state
+    return nodes, np.array([terms for _, terms in kept])
+
+
+def test_a_long_run_that_was_thinned_has_the_exact_probabilities(monkeypatch):
+    """Draws that are kept lie 32 apart, far enough to be independent.
+
+    The same run without a limit has them all: the shares of states are the same but for chance.
+    """
+    monkeypatch.setattr(tempered, "settled", lambda traces, exact: False)
+    space, traces = space_of(LEARNED), {}
+    for most in (64, 10_000):
+        monkeypatch.setattr(tempered, "_most_kept", lambda n, most=most: most)
+        with Workers(1) as workers:
+            traces[most] = SETTINGS.sample(
+                space.problem, tune=300, draws=2_000, guesses=[],
+                seeds=np.random.SeedSequence(8).spawn(16), workers=workers, watch=Watch(None),
+                progress=lambda *report: None,
+            )  # fmt: skip
+    thinned, full = traces[64], traces[10_000]
+    assert all(len(chain) == 62 and chain.stride == 32 for chain in thinned.chains)
+    assert all(len(chain) == 2_000 and chain.stride == 1 for chain in full.chains)
+    for some, every in zip(thinned.chains, full.chains, strict=True):
+        assert some.log_likelihood.tolist() == every.log_likelihood[31::32].tolist()
+    assert p_value(space, *kept_states(space, thinned)) > FALSE_ALARM
+    shares = [
+        count_states(space, *kept_states(space, trace)) / sum(map(len, trace.chains))
+        for trace in (thinned, full)
+    ]
+    n = sum(map(len, thinned.chains))
+    error = np.sqrt(space.probability * (1 - space.probability) / n)
+    common = space.probability * n > 20
+    assert common.sum() >= 5
+    assert np.all(np.abs(shares[0] - shares[1])[common] < 5.5 * error[common])
 
 
 @pytest.mark.slow

@@ -36,8 +36,7 @@ def formulas_text(formulas: pd.DataFrame, n: int) -> str:
     width = max(6, *map(len, explained))
     lines = [f"probability  nodes  {'R2':>{width}}  formula"]
     for row, r2 in zip(shown.itertuples(), explained, strict=True):
-        probability = "<0.001" if row.probability < 0.0005 else f"{row.probability:.3f}"
-        start = f"{probability:>11}  {row.n_nodes:5d}  {r2:<{width}}  "
+        start = f"{_probability(row.probability):>11}  {row.n_nodes:5d}  {r2:<{width}}  "
         lines.append(wrapped(row.formula, start))
     if len(formulas) > n:
         lines.append(f"... and {len(formulas) - n} more")
@@ -75,7 +74,24 @@ def answer_text(model: Any, n: int = MOST_FORMULAS) -> str:
         f"R2 {r2_text(best['r2'])}",
         wrapped(with_options(model.diagnostics_["verdict"]), "verdict: "),
     ]
+    if model.diagnostics_["chains_disagree"]:
+        parts += ["", chains_text(model)]
     return "\n".join(parts)
+
+
+def chains_text(model: Any) -> str:
+    """Return the leading formulas of each chain, and how much it counts."""
+    weights = model.chain_weights_
+    lines = ["chain  weight  probability  formula"]
+    for row in model.formulas_by_chain().itertuples():
+        share = _probability(row.probability)
+        start = f"{row.chain:5d}  {weights[row.chain]:6.3f}  {share:>11}  "
+        lines.append(wrapped(row.formula, start))
+    return "\n".join(lines)
+
+
+def _probability(share: float) -> str:
+    return "<0.001" if share < 0.0005 else f"{share:.3f}"
 
 
 def best_row(model: Any) -> dict[str, Any]:

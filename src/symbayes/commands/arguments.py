@@ -10,6 +10,7 @@ from .. import __version__
 from ..experiments.reproduce import ALL, EXPERIMENTS, METHODS, TASKS
 from ..operators import OPERATOR_SETS
 from ..selection import RULES
+from ..stacking import WAYS
 from . import demo, fit, info, predict, report, reproduce, show
 from .parsing import (
     Parser,
@@ -127,6 +128,10 @@ def _add_fit(commands: argparse._SubParsersAction) -> None:
     beliefs.add_argument(
         "--select", choices=RULES, default="probability", metavar="RULE",
         help=f"what makes the best formula: {', '.join(RULES)} (default: probability)",
+    )  # fmt: skip
+    beliefs.add_argument(
+        "--combine", choices=WAYS, default="pool", metavar="HOW",
+        help="how chains become one answer: pool, or stack if they do not agree (default: pool)",
     )  # fmt: skip
     effort = command.add_argument_group("effort")
     effort.add_argument(

@@ -17,8 +17,8 @@ from .wording import with_options
 
 _DIAGNOSTICS = (
     "verdict", "converged", "r_hat", "effective_draws", "leading_by_chain", "search_agreed",
-    "search_cut", "interrupted", "timed_out", "settled", "restarts", "proposals", "evaluations",
-    "acceptance",
+    "search_cut", "chains_disagree", "stacking_weights", "stacking_gain", "interrupted",
+    "timed_out", "settled", "restarts", "proposals", "evaluations", "acceptance",
 )  # fmt: skip
 
 
@@ -43,6 +43,11 @@ def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, A
         "seed": seed(model),
         "formulas": formulas.head(len(formulas) if n is None else n).to_dict("records"),
         "best": best_row(model) | {"rule": model.model_selection},
+        "chains": {
+            "combined": model.combine,
+            "weights": model.chain_weights_,
+            "formulas": model.formulas_by_chain().to_dict("records"),
+        },
         "inclusion_probability": model.inclusion_probability().to_dict(),
         "diagnostics": {name: diagnostics[name] for name in _DIAGNOSTICS if name in diagnostics}
         | {"verdict": with_options(diagnostics["verdict"])},

@@ -87,6 +87,7 @@ def _estimator(options: argparse.Namespace, seed: int) -> BayesianSymbolicRegres
         draws=options.draws,
         tune=options.tune,
         chains=options.chains,
+        combine=options.combine,
         model_selection=options.select,
         timeout=options.time,
         n_jobs=options.jobs,

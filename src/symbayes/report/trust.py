@@ -19,7 +19,7 @@ from ..plots.rows import (
 )
 from ..validation import feature_names
 from .figures import figure
-from .markup import Markup, element, joined, section, table
+from .markup import Markup, element, in_a_table, joined, probability, section, table
 
 _LEVEL = 0.9
 # Fewer rows are fitted by chance now and then.
@@ -41,6 +41,7 @@ def trust(model: Any) -> Markup:
         _verdict(model.diagnostics_),
         element("ul", *(element("li", note) for note in notes), class_="notes") if notes else "",
         _convergence(model.diagnostics_),
+        _chains(model) if model.diagnostics_["chains_disagree"] else "",
         element(
             "div",
             figure(
@@ -115,6 +116,38 @@ def _notes(model: Any, comparison: Comparison, intervals: Intervals) -> Iterator
             "is not normal with the same spread everywhere, or something is missing."
         )
     yield "Errors and plots are those of the rows fitted; on new rows errors may be larger."
+
+
+def _chains(model: Any) -> Markup:
+    """Return what each chain found, for chains that do not agree."""
+    found, weights = model.formulas_by_chain(), model.chain_weights_
+    stacked = model.diagnostics_["stacking_weights"]
+    rows = zip(found["chain"], found["probability"], found.index, strict=True)
+    return joined(
+        [
+            table(
+                "What each chain found",
+                ["Chain ", "Weight ", "If stacked ", "Probability ", "Formula"],
+                [
+                    (
+                        chain,
+                        f"{weights[chain]:.3f}",
+                        f"{stacked[chain]:.3f}",
+                        probability(share),
+                        in_a_table(model.formula_objects_[i]),
+                    )
+                    for chain, share, i in rows
+                ],
+            ),
+            element(
+                "p",
+                "Probabilities are those among the draws of one chain. The weights say how much a "
+                "chain counts in this page; stacked ones are those with which the chains together "
+                "predict best the rows that they have not seen.",
+                class_="note",
+            ),
+        ]
+    )
 
 
 def _convergence(diagnostics: dict[str, Any]) -> Markup:

@@ -15,6 +15,7 @@ from ..problem import Problem
 from ..trace import ChainTrace, Output, Trace, empty_output, packed_output, split_terms, unpack
 from .ladder_state import LadderState, restore, state_of
 from .library import Shelf
+from .pause import Pause
 from .running import Look, NoStart, Report, Status, Watch, Workers, run_rounds
 
 # Trees proposed in the smallest round, and rounds of that size in the largest.
@@ -62,6 +63,11 @@ class PaperSampler:
     def __post_init__(self):
         require_count("sampler", "max_trees", self.max_trees)
 
+    @property
+    def drawing(self) -> tuple:
+        """What draws depend on, besides the problem."""
+        return (self.name,)
+
     def sample(
         self,
         problem: Problem,
@@ -73,9 +79,18 @@ class PaperSampler:
         workers: Workers,
         watch: Watch,
         progress: Report,
+        before: Trace | None = None,
     ) -> Trace:
-        """Run one chain a seed, from the guesses if there are any; return the accepted models."""
+        """Run one chain a seed, from the guesses if there are any; return the accepted models.
+
+        With the trace of a run `before`, it goes on from there.
+        """
         runs = [PaperChain(problem, seed) for seed in seeds]
+        if before is not None:
+            guesses = []
+            for run, state, trace in zip(runs, before.pause.ladders, before.chains, strict=True):
+                run.restore(state)
+                run.trace = trace.copy()
         for i, run in enumerate(runs if guesses else []):
             run.begin_at(guesses[i % len(guesses)])
 
@@ -105,18 +120,21 @@ class PaperSampler:
             units_in_all, watch, 1.0, tell, _LARGEST_ROUND, lambda: all(map(finished, runs)),
         )  # fmt: skip
         complete = all(map(finished, runs))
-        if n == 0:  # stopped before the first round: the start is what there is
+        if n == 0 and before is None:  # stopped before the first round: the start is what there is
             advance(runs, 1)
-        trace = Trace(
+        result = Trace(
             chains=[run.trace for run in runs],
             weights=[_holding_times(run.trace, int(run.clock[0]), tune) for run in runs],
             counts=np.array([run.chain.counts for run in runs]),
-            seconds=watch.seconds,
+            seconds=watch.seconds + (0.0 if before is None else before.seconds),
             interrupted=watch.interrupted,
             timed_out=not complete and not watch.interrupted,
+            pause=Pause(
+                [run.state() for run in runs], max(0, max(len(run.trace) for run in runs) - tune)
+            ),
         )
         tell(n, ended=True)
-        return trace
+        return result
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ it ends early when the draws agree.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,10 +20,12 @@ from ..kernels.chain import PROPOSED
 from ..kernels.choose import N_MOVES
 from ..prior import NoisePrior, require_count, require_real
 from ..problem import Problem, log_prior
-from ..trace import ChainTrace, Find, LadderRecord, Trace, split_terms
+from ..trace import ChainTrace, LadderRecord, Trace, split_terms
 from .exactness import exact_rss
 from .exchange import exchange
 from .ladder import LARGEST_ROUND, Replicas, Round
+from .pause import Pause
+from .rounds import run_even_rounds
 from .running import Look, Report, Status, Watch, Workers, advance_all
 from .search import OPTIMISED, Found, Search, some_rows
 
@@ -36,6 +39,9 @@ _SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
 _ADAPTATIONS = 4
 # Draws between two looks at whether enough was drawn.
 _DRAWS_A_LOOK = 128
+# Draws that are kept, at most: in all, of a ladder, and of a ladder where there are very many. More
+# would take memory; with 10,000 independent ones the error of a probability is 0.005 at most.
+_MOST_KEPT, _MOST_KEPT_A_LADDER, _FEWEST_KEPT = 80_000, 10_000, 1000
 # A ladder so many nats behind the best takes over its state.
 _HOPELESS = 10.0
 # By so many nats a state has to be better than another of equal rank, so that rounding errors have
@@ -99,6 +105,11 @@ class TemperedSampler:
         if not 0 < require_real("sampler", "hottest", self.hottest) < 1:
             raise ValueError(f"sampler: hottest is {self.hottest}; it must lie in (0, 1)")
 
+    @property
+    def drawing(self) -> tuple:
+        """What draws depend on, once warm-up is over."""
+        return self.name, self.temperatures, self.steps_per_draw, self.first_rows
+
     def powers(self, n: float) -> np.ndarray:
         """Return the powers of the likelihood that a run on so many rows begins with."""
         hottest = self.hottest or min(0.5, _HOTTEST_ROWS / n)
@@ -115,17 +126,54 @@ class TemperedSampler:
         workers: Workers,
         watch: Watch,
         progress: Report,
+        before: Trace | None = None,
     ) -> Trace:
-        """Run one ladder a seed, from the guesses if there are any; return their draws."""
+        """Run one ladder a seed, from the guesses if there are any; return their draws.
+
+        With the trace of a run `before`, it goes on from there: with its draws, without warm-up.
+        """
         problem = self._in_stages(problem)
+        if before is None:
+            ladders, begun = self._search(problem, tune, guesses, seeds, workers, watch, progress)
+        else:
+            ladders, begun = _restored(problem, before)
+        searched = begun.search_counts
+        proposed = 0 if searched is None else int(searched[PROPOSED].sum())
+        tell = partial(_tell, progress, partial(_look, ladders, proposed))
+        most = _EXACT_SETTLING if begun.pause.exact else _MOST_SETTLING
+        n_settle = min(most, int(np.ceil(_SETTLE_PART * tune)))
+        if before is None and self._settle(ladders, n_settle, workers, watch, tell) < n_settle:
+            begun = replace(begun, warmed_up=False)
+        while (trace := self._draw(ladders, draws, begun, workers, watch, tell)) is None:
+            # A chain came upon something far better only now: warm-up was not over.
+            done = self._settle(ladders, n_settle, workers, watch, tell, 1.0)
+            begun = replace(
+                begun,
+                chains=_new_chains(len(ladders)),
+                pause=replace(begun.pause, made=0, spent=0.0),
+                restarts=begun.restarts + 1,
+                warmed_up=begun.warmed_up and done == n_settle,
+                settled=False,
+            )
+        cut = (trace.search_cut or not trace.warmed_up) and not trace.interrupted
+        return replace(trace, timed_out=trace.timed_out or cut)
+
+    def _search(
+        self, problem, tune, guesses, seeds, workers, watch, progress
+    ) -> tuple[list[Replicas], Trace]:
+        """Return ladders at the states that the search has found, and a trace without draws."""
         ladders = [Replicas(problem, seed, self.powers(problem.data.n)) for seed in seeds]
-        warmed_up, search_cut, exact, agreed = True, False, False, None
-        finds: list[Find] = []
-        searched = np.zeros((3, N_MOVES), np.int64)
         if guesses:
             for i, ladder in enumerate(ladders):
                 for replica in range(self.temperatures):
                     ladder.put(guesses[i % len(guesses)], replica)
+        begun = Trace(
+            chains=_new_chains(len(ladders)),
+            weights=[],
+            counts=np.zeros((len(ladders), 3, N_MOVES), np.int64),
+            seconds=0.0,
+            pause=Pause([], made=0),
+        )
         if self.search and tune > 0:
             search = Search(
                 problem, self.powers, [seed.spawn(1)[0] for seed in seeds],
@@ -133,36 +181,17 @@ class TemperedSampler:
             )  # fmt: skip
             search.begin_at(guesses)
             found = search.run(tune, workers, watch, _SEARCH_SHARE, progress)
-            search_cut, exact, agreed = not found.finished, found.exact, found.agreed
-            finds, searched = search.best.history, search.counts()
             _begin_at(ladders, found)
-        tell = partial(_tell, progress, partial(_look, ladders, int(searched[PROPOSED].sum())))
-        most = _EXACT_SETTLING if exact else _MOST_SETTLING
-        n_settle = min(most, int(np.ceil(_SETTLE_PART * tune)))
-        if self._settle(ladders, n_settle, workers, watch, tell) < n_settle:
-            warmed_up = False
-        rng = np.random.default_rng(seeds[0].spawn(1)[0])
-        restarts = 0
-        while True:
-            trace = self._draw(
-                ladders, draws, exact, restarts < _MOST_RESTARTS, rng, workers, watch, tell
+            begun = replace(
+                begun,
+                search_cut=not found.finished,
+                search=search.best.history,
+                search_agreed=found.agreed,
+                search_counts=search.counts(),
+                pause=Pause([], made=0, exact=found.exact),
             )
-            if trace is not None:
-                break
-            # A chain came upon something far better only now: warm-up was not over.
-            restarts += 1
-            if self._settle(ladders, n_settle, workers, watch, tell, 1.0) < n_settle:
-                warmed_up = False
-        return replace(
-            trace,
-            warmed_up=warmed_up,
-            timed_out=trace.timed_out or ((search_cut or not warmed_up) and not trace.interrupted),
-            restarts=restarts,
-            search=finds,
-            search_cut=search_cut,
-            search_agreed=agreed,
-            search_counts=searched,
-        )
+        exchanges = np.random.default_rng(seeds[0].spawn(1)[0])
+        return ladders, replace(begun, pause=replace(begun.pause, exchanges=exchanges))
 
     def _in_stages(self, problem: Problem) -> Problem:
         """Return the problem as it is judged: on a part of the rows first where that pays."""
@@ -184,7 +213,7 @@ class TemperedSampler:
                 # Constants are optimised at first: on all rows they are others than on a part.
                 ladder.optimise(OPTIMISED if i == 0 and self.search else 0.0)
             n = min(part, total - done)
-            done += _run_rounds(
+            done += run_even_rounds(
                 lambda n: advance_all(workers, ladders, Round(self.steps_per_draw, n)),
                 n, length, watch, share, partial(_tell_more, tell, "settling", done, total),
             )  # fmt: skip
@@ -201,11 +230,17 @@ class TemperedSampler:
             tell("settling", done, total, ended=True)
         return done
 
-    def _draw(self, ladders, draws, exact, may_restart, rng, workers, watch, tell) -> Trace | None:
-        """Return the draws; None if, meanwhile, a ladder has left others far behind."""
-        traces = [ChainTrace() for _ in ladders]
-        done, spent = 0, 0.0
-        enough = False
+    def _draw(self, ladders, draws, begun, workers, watch, tell) -> Trace | None:
+        """Return a trace with all draws; None if a ladder has left others far behind meanwhile.
+
+        Looks and exchanges come after certain numbers of draws, counted from the first of all:
+        where a run paused makes no difference.
+        """
+        traces, pause = begun.chains, begun.pause
+        done, at_last_look = pause.made, pause.spent
+        spent, enough = at_last_look, begun.settled
+        # Who goes on with draws that agree wants more of them.
+        may_settle, may_restart = not begun.settled, begun.restarts < _MOST_RESTARTS
 
         def keep(n: int) -> None:
             advance_all(workers, ladders, Round(self.steps_per_draw, n, keep=True))
@@ -214,33 +249,38 @@ class TemperedSampler:
 
         pairs = list(zip(ladders, traces, strict=True))
         length = _round_length(len(ladders[0].problem.data.y))
-        floor = exact_rss(ladders[0].problem) if exact else -1.0
-        while spent < draws and not enough and not watch.should_stop():
-            n = min(_DRAWS_A_LOOK, draws - done)
-            made = _run_rounds(
+        floor = exact_rss(ladders[0].problem) if pause.exact else -1.0
+        while max(spent, done) < draws and not (enough and may_settle) and not watch.should_stop():
+            since_look = done % _DRAWS_A_LOOK
+            n = min(_DRAWS_A_LOOK - since_look, draws - done)
+            made = run_even_rounds(
                 keep, n, length, watch, 1.0, partial(_tell_more, tell, "drawing", done, draws),
-                lambda turn: _exchange_neighbours(ladders, turn, rng),
+                lambda turn: _exchange_neighbours(ladders, turn, pause.exchanges),
+                since_look, _DRAWS_A_LOOK,
             )  # fmt: skip
             cost = float(np.mean([ladder.cost for ladder in ladders]))
             done += made
-            spent += made * cost
+            spent = at_last_look + (since_look + made) * cost
+            if since_look + made == _DRAWS_A_LOOK:
+                at_last_look = spent
             enough = settled(traces, floor)
             may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
             if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
                 means = [_mean_score(*pair) for pair in pairs]
                 if _catch_up(ladders, means, _FAR_BEHIND):
                     return None
-        timed_out = spent < draws and not enough and not watch.interrupted
+        complete = max(spent, done) >= draws or (enough and may_settle)
         if done == 0:
             # Stopped before the first draw: the states warm-up has reached are what there is.
             keep(1)
-        trace = Trace(
-            chains=traces,
+            done = 1
+        trace = replace(
+            begun,
             weights=[np.ones(len(trace)) for trace in traces],
             counts=np.array([ladder.chains.counts.sum(axis=0) for ladder in ladders]),
-            seconds=watch.seconds,
+            seconds=begun.seconds + watch.seconds,
             interrupted=watch.interrupted,
-            timed_out=timed_out,
+            timed_out=not (complete or watch.interrupted),
             settled=enough,
             ladders=[
                 LadderRecord(
@@ -250,34 +290,31 @@ class TemperedSampler:
                 )
                 for ladder in ladders
             ],
+            pause=replace(
+                pause, ladders=[one.state() for one in ladders], made=done, spent=at_last_look
+            ),
         )
         tell("drawing", done, draws, ended=True)
         return trace
 
 
-def _run_rounds(
-    advance: Callable[[int], object],
-    total: int,
-    length: int,
-    watch: Watch,
-    share: float,
-    progress: Callable[[int], None],
-    between: Callable[[int], object] = lambda turn: None,
-) -> int:
-    """Advance all ladders by `total` draws in rounds; return how many were done.
+def _restored(problem: Problem, before: Trace) -> tuple[list[Replicas], Trace]:
+    """Return the ladders of an earlier run, and its trace, which it keeps as it is."""
+    ladders = []
+    for state in before.pause.ladders:
+        ladders.append(Replicas.blank(problem, state))
+        ladders[-1].restore(state)
+    pause = replace(before.pause, exchanges=deepcopy(before.pause.exchanges))
+    return ladders, replace(before, chains=[chain.copy() for chain in before.chains], pause=pause)
 
-    Rounds have a length that does not depend on the clock, unlike those of `running.run_rounds`:
-    what happens `between` them, called with their number, is part of the result.
-    """
-    done = turn = 0
-    while done < total and not watch.should_stop(share):
-        n = min(length, total - done)
-        advance(n)
-        done += n
-        turn += 1
-        between(turn)
-        progress(done)
-    return done
+
+def _new_chains(n_ladders: int) -> list[ChainTrace]:
+    return [ChainTrace(most=_most_kept(n_ladders)) for _ in range(n_ladders)]
+
+
+def _most_kept(n_ladders: int) -> int:
+    """Return the most draws of a ladder that are kept, an even number."""
+    return max(_FEWEST_KEPT, min(_MOST_KEPT_A_LADDER, _MOST_KEPT // n_ladders // 2 * 2))
 
 
 def _round_length(n_rows: int) -> int:
