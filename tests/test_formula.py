@@ -101,7 +101,7 @@ def test_the_empty_name():
     formula = Formula("2*``", [""])
     assert str(formula) == "2*``"
     assert Formula(str(formula), [""]) == formula
-    assert formula.latex() == r"2 \, \mathrm{\sqcup}"
+    assert formula.latex() == r"2 \cdot \mathrm{\sqcup}"
     assert "<mi>\u2423</mi>" in formula.mathml()
     assert formula.sympy().free_symbols == {sympy.Symbol("")}
 

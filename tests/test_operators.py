@@ -33,7 +33,9 @@ def compiled(operator, columns, a=0.0, b=0.0):
     target = np.empty(n_rows)
     stack = np.empty(stack_slots(len(nodes)) * BLOCK)
     where = np.empty(2 * len(nodes) + 4, np.int64)
-    load_evaluate()(nodes, 0, columns.reshape(-1).copy(), n_rows, target, 0, stack, where)
+    load_evaluate()(
+        nodes, 0, columns.reshape(-1).copy(), n_rows, 0, n_rows, target, 0, stack, where
+    )
     return target
 
 

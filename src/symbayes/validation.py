@@ -52,7 +52,8 @@ class Table:
         if n > most:
             rows = np.sort(np.random.default_rng(n).choice(n, most, replace=False))
         position = self.row_numbers[rows]
-        return Table(self.X[rows].copy(), self.y[rows], self.weights[rows], self.used, position)
+        weights = np.array(self.weights[rows])
+        return Table(self.X[rows].copy(), self.y[rows], weights, self.used, position)
 
     @property
     def row_numbers(self) -> np.ndarray:

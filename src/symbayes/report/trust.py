@@ -122,7 +122,8 @@ def _chains(model: Any) -> Markup:
     """Return what each chain found, for chains that do not agree."""
     found, weights = model.formulas_by_chain(), model.chain_weights_
     stacked = model.diagnostics_["stacking_weights"]
-    rows = zip(found["chain"], found["probability"], found.index, strict=True)
+    formulas = in_a_table(model.formula_objects_[i] for i in found.index)
+    rows = zip(found["chain"], found["probability"], formulas, strict=True)
     return joined(
         [
             table(
@@ -134,9 +135,9 @@ def _chains(model: Any) -> Markup:
                         f"{weights[chain]:.3f}",
                         f"{stacked[chain]:.3f}",
                         probability(share),
-                        in_a_table(model.formula_objects_[i]),
+                        formula,
                     )
-                    for chain, share, i in rows
+                    for chain, share, formula in rows
                 ],
             ),
             element(

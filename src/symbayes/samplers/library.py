@@ -153,6 +153,8 @@ def _products(
     operators: Mapping[str, float],
 ) -> Iterator[np.ndarray]:
     """Yield products of powers of so many columns."""
+    if not {"*", "/"} & operators.keys():
+        return  # millions of products would be tried, and none could be written
     for chosen in combinations(columns, size):
         for exponents in product(powers, repeat=size):
             tree = product_of_powers(chosen, exponents, operators)
