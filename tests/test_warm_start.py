@@ -7,7 +7,14 @@ import pytest
 from sklearn.base import clone
 
 import symbayes
-from symbayes import PaperSampler, SamplingWarning, TemperedSampler, TreePrior
+from symbayes import (
+    PaperSampler,
+    SamplingWarning,
+    TemperedSampler,
+    TreePrior,
+    display,
+    progress,
+)
 from symbayes.samplers import tempered
 
 from .fits import EXACT, X, assert_same, small
@@ -124,7 +131,10 @@ def test_draws_that_agree_already_are_added_to(monkeypatch):
     assert made.diagnostics_["verdict"] == "Converged: all draws fit the data to rounding error."
 
 
-def test_a_run_that_was_stopped_is_finished(endless):
+def test_a_run_that_was_stopped_is_finished(endless, monkeypatch):
+    # Reports after every round, however fast the machine is.
+    monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
     whole = in_steps(300)
     stop = {"n": 0}
 
