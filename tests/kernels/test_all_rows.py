@@ -8,14 +8,20 @@ import numpy as np
 import pytest
 
 from symbayes.kernels.all_rows import fit_all
+from symbayes.kernels.chain import ALL_LOG_LIKELIHOOD, LOG_LIKELIHOOD, RSS
 from symbayes.kernels.evaluate import BLOCK, evaluate
+from symbayes.kernels.run import KEPT
 from symbayes.operators import OPERATORS
+from symbayes.prior import TermsPrior, TreePrior
+from symbayes.samplers.ladder import Replicas
 from symbayes.validation import Table
 
 from .. import naive
 from ..exact import loops
 from ..problems import problem, table, tree
 from .test_likelihood import X0, X1, op, rss_of
+
+SMALL = TreePrior(max_nodes=7)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -138,3 +144,51 @@ def test_a_part_refuses_nothing_that_is_finite():
     assert rss_of(part, [X0, op("neg", X0)]) == pytest.approx(only)
     assert rss_of(part, [X1]) == pytest.approx(part.data.n)
     assert rss_of(part, [op("log", op("neg", op("square", X0)))]) == -1.0
+
+
+def test_replicas_know_what_they_are_worth():
+    """After many steps and swaps: on the part everywhere, on all rows where all rows decide."""
+    rows = table(40)
+    made = problem(
+        rows, {"*": 1.0, "sin": 1.0, "lt": 1.0}, terms=TermsPrior(2, 0.5), tree_prior=SMALL,
+        known=(tree("cos", 1),),
+    )  # fmt: skip
+    staged = made.in_two_stages(np.arange(10))
+    powers = np.array([1.0, 0.5, 0.2, 0.1])
+    ladder = Replicas(staged, np.random.SeedSequence(0), powers)
+    for _ in range(4):
+        ladder.run(15, 6, 1)
+        kept = ladder.output[2][0].copy()
+        assert kept[LOG_LIKELIHOOD] == kept[KEPT] == ladder.log_likelihood
+        assert kept[RSS] == ladder.rss
+        fresh = Replicas(staged, np.random.SeedSequence(1), powers)
+        for t, power in enumerate(powers):
+            r, numbers = int(ladder.ladder.replica[t]), ladder.chains.numbers
+            fresh.put(ladder.trees(r), t)
+            fresh.fit()
+            expected = fresh.chains.numbers[t]
+            assert numbers[r, LOG_LIKELIHOOD] == pytest.approx(expected[LOG_LIKELIHOOD], rel=1e-9)
+            if power * 4 >= 1.0:
+                assert numbers[r, ALL_LOG_LIKELIHOOD] == pytest.approx(
+                    expected[ALL_LOG_LIKELIHOOD], rel=1e-9
+                )
+            else:
+                assert kept[KEPT + t] == 4 * numbers[r, LOG_LIKELIHOOD]
+    counts = ladder.chains.counts.sum(axis=(0, 2))
+    assert counts[2] > 50  # accepted
+    assert (ladder.ladder.rejected < ladder.ladder.tried).all()
+
+
+def test_a_state_that_travels_takes_its_columns_along():
+    made = problem(table(30), {"*": 1.0, "sin": 1.0}, terms=2, tree_prior=SMALL)
+    for case in (made, made.in_two_stages(np.arange(12))):
+        ladder = Replicas(case, np.random.SeedSequence(0), np.array([1.0, 0.3]))
+        ladder.run(10, 3, 1)
+        other = Replicas(case, np.random.SeedSequence(5), np.array([1.0, 0.3]))
+        other.restore(ladder.state())
+        for one in (ladder, other):
+            one.run(10, 3, 1)
+        np.testing.assert_array_equal(ladder.chains.numbers, other.chains.numbers)
+        for replica in range(2):
+            pairs = zip(ladder.trees(replica), other.trees(replica), strict=True)
+            assert all(np.array_equal(one, two) for one, two in pairs)
