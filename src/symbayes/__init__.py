@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .samplers.tempered import TemperedSampler
     from .validation import DataWarning
 
-# Names are looked up when they are first used: Numba and SymPy take seconds to import, which nobody
-# should wait for who asks the command line for help.
+# Names are looked up when they are first used: Numba and SymPy take seconds to import, in which the
+# command line could not yet answer to Ctrl-C.
 _HOMES = {
     "OPERATORS": "operators",
     "OPERATOR_SETS": "operators",
@@ -63,8 +63,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "plots":
-        return import_module(".plots", __name__)
+    if name in ("datasets", "plots"):
+        return import_module(f".{name}", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
