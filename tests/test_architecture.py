@@ -21,7 +21,7 @@ ORDER = [
     ["kernels"],
     ["operators", "datasets", "evaluation", "fitted", "quantiles", "selection", "stacking"],
     ["stored_zip", "strict_json", "version", "whole_file"],
-    ["archive", "known_terms", "normal_form", "prior", "refit", "simple_numbers"],
+    ["archive", "known_terms", "normal_form", "prior", "refine", "refit", "simple_numbers"],
     ["column_weights", "expression", "parts", "skeleton", "validation", "polish"],
     ["constants", "equivalence", "parser", "prediction", "printing", "term_trees"],
     ["latex", "leave_one_out", "numpy_code", "powers", "rounding", "simplification"],

@@ -190,7 +190,8 @@ def test_files_begin_anew(endless, tmp_path):
     loaded = symbayes.load(tmp_path / "a")
     assert loaded.warm_start is True
     assert answers(loaded, X) == answers(made, X)
-    loaded.set_params(draws=100).fit(X, NOISY)
+    with pytest.warns(SamplingWarning, match="nothing to go on with"):
+        loaded.set_params(draws=100).fit(X, NOISY)
     assert draws_of(loaded) == draws_of(in_steps(100))
 
 

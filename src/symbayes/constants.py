@@ -18,6 +18,8 @@ _SEEN, _LOOSE = 1.0e-9, 1.0e-6
 _MOST_DIGITS, _FEW_DIGITS, _EXACT = 12, 6, 1.0e-9
 # Nats that leaving out digits may cost.
 _NEXT_TO_NOTHING = 0.1
+# Rows that stand for more than so many times their number are only some of them.
+_ALL = 1.0 + 1.0e-9
 
 
 def with_constants(expression: ex.Expression, values: Iterable[float]) -> ex.Expression:
@@ -116,14 +118,27 @@ class Sight:
         return len(self._y)
 
     def residual(self, expression: ex.Expression) -> Residual:
-        """Return the function from constants to residuals, in units of the spread of y."""
+        """Return the function from constants to residuals, in units of the spread of y.
+
+        The constants of an expression are the best on all rows. Where these are only some, what
+        other constants would gain here by chance is taken out of y.
+        """
+        y = self._y
 
         def residual(values: np.ndarray) -> np.ndarray:
             with np.errstate(all="ignore"):
                 found = ex.evaluate(with_constants(expression, values), self._table)
-                result = self._root * (self._y - found)
-            return result if np.isfinite(result).all() else np.full(len(self._y), 1e6)
+                result = self._root * (y - found)
+            return result if np.isfinite(result).all() else np.full(len(y), 1e6)
 
+        values = np.array(list(ex.constants(expression)))
+        if self.share > _ALL and len(values):
+            base = residual(values)
+            columns = slopes(residual, values, base, self.y_scale)
+            columns = np.nan_to_num(columns / _largest(columns), nan=0.0, posinf=0.0, neginf=0.0)
+            directions, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+            seen = directions[:, sizes > _SEEN * sizes[0]]
+            y = y - seen @ (seen.T @ base) / self._root
         return residual
 
     def deviations(self, expression: ex.Expression) -> np.ndarray:
@@ -162,7 +177,7 @@ class Sight:
             known = np.floor(np.log10(np.abs(values))) - np.floor(np.log10(deviation)) + 2.0
         # Constants that others can make up for need about as many as those that are known best.
         least = max([1.0, *known[np.isfinite(known)]])
-        known = np.nan_to_num(known, nan=1.0, neginf=least, posinf=_MOST_DIGITS)
+        known = np.maximum(1.0, np.nan_to_num(known, nan=1.0, neginf=least, posinf=_MOST_DIGITS))
         rms = np.sqrt(np.mean(self.residual(expression)(values) ** 2))
         most = _FEW_DIGITS if rms < _EXACT else _MOST_DIGITS
         for more in range(most):
@@ -171,6 +186,12 @@ class Sight:
             if self.loss(expression, rough) <= _NEXT_TO_NOTHING:
                 return digits.tolist()
         return [_FEW_DIGITS] * len(values)
+
+
+def _largest(columns: np.ndarray) -> np.ndarray:
+    """Return the size of columns by their largest entries: squares may overflow or vanish."""
+    scale = np.abs(columns).max(axis=0)
+    return np.where((scale > 0.0) & np.isfinite(scale), scale, 1.0)
 
 
 def with_free(values: np.ndarray, free: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -196,9 +217,7 @@ def deviations(
         jacobian = slopes(
             lambda part: residual(with_free(values, free, part)), values[free], base, unit
         )
-        # By their largest entries first: squares of extreme numbers overflow or vanish.
-        scale = np.abs(jacobian).max(axis=0)
-        scale = np.where((scale > 0.0) & np.isfinite(scale), scale, 1.0)
+        scale = _largest(jacobian)
         jacobian = np.nan_to_num(jacobian / scale, nan=0.0, posinf=0.0, neginf=0.0)
         _, sizes, directions = np.linalg.svd(jacobian, full_matrices=False)
         seen = sizes > _SEEN * sizes[0]

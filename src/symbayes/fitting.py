@@ -15,12 +15,15 @@ from .kernels import opcodes
 from .polish import polish, tidied
 from .powers import collected
 from .problem import Problem
+from .refine import free_constants, newton_step
 from .refit import MOST_ROWS
 
 # An intercept or a term below this part of the spread of y is a rounding error.
 _ROUNDING = 1.0e-12
 # Rows on which fitted values are compared.
 _PROBE_ROWS = 500
+# Steps to the best constants on all rows, and the gain below which there is nothing left to gain.
+_MOST_STEPS, _CONVERGED = 5, 1.0e-13
 # Tables with more rows are fitted in blocks, and gone through in blocks of so many.
 _LARGE, _BLOCK = 100_000, 65_536
 
@@ -156,7 +159,25 @@ class Fitter:
             return model
         trees = polish(free, *self._data())
         # It looks at a part of the rows; what does not hold on all of them is dropped.
-        return self.fit(replace(state, trees=(*known, *trees))) or model
+        polished = self.fit(replace(state, trees=(*known, *trees)))
+        return model if polished is None else self._refined(polished)
+
+    def _refined(self, model: Model) -> Model:
+        """Return a model whose constants, the best on some rows, are the best on all."""
+        places = free_constants(model.state.trees, len(self.problem.known))
+        if len(self._y) <= MOST_ROWS or not places:
+            return model
+        columns, y = self.columns[:, : len(self._y)], self.scaled_y
+        for _ in range(_MOST_STEPS):
+            trees = newton_step(model.state.trees, places, columns, y, self.weights)
+            better = None if trees is None else self.fit(replace(model.state, trees=trees))
+            if better is None or not better.mse < model.mse:
+                break
+            done = better.mse > (1.0 - _CONVERGED) * model.mse
+            model = better
+            if done:
+                break
+        return model
 
     def _data(self) -> tuple:
         """Return what constants are looked after with."""

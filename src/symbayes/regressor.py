@@ -249,6 +249,14 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
             before = trace_to_go_on_with(
                 getattr(self, "_earlier", None), problem, sampler, int(self.chains), int(self.draws)
             )
+            if before is None and hasattr(self, "_posterior"):
+                warnings.warn(
+                    "warm_start: there is nothing to go on with, so the fit begins anew; a model "
+                    "from a file, one fitted without warm_start, or one that had not warmed up "
+                    "cannot be continued",
+                    SamplingWarning,
+                    stacklevel=2,
+                )
         fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
         lister = Lister(fitter, feature_names(self), table.used)
         with Display(not callable(self.progress) and bool(self.progress)) as display:

@@ -138,9 +138,18 @@ def _add_fit(commands: argparse._SubParsersAction) -> None:
         "--time", "--timeout", type=positive, metavar="SECONDS",
         help="end the fit after so long, with what it has",
     )  # fmt: skip
-    effort.add_argument("--draws", type=count, default=1000, metavar="N", help="(default: 1000)")
-    effort.add_argument("--tune", type=natural, metavar="N", help="draws for warm-up, at most")
-    effort.add_argument("--chains", type=count, default=4, metavar="N", help="(default: 4)")
+    effort.add_argument(
+        "--draws", type=count, default=1000, metavar="N",
+        help="formulas to draw from the posterior, by each chain (default: 1000)",
+    )  # fmt: skip
+    effort.add_argument(
+        "--tune", type=natural, metavar="N",
+        help="draws for warm-up, at most, by each chain (default: 15000)",
+    )  # fmt: skip
+    effort.add_argument(
+        "--chains", type=count, default=4, metavar="N",
+        help="independent runs, which are compared with each other (default: 4)",
+    )  # fmt: skip
     effort.add_argument(
         "--seed", type=seed, metavar="S", help="the same seed gives the same result (default: any)"
     )
@@ -152,7 +161,9 @@ def _add_fit(commands: argparse._SubParsersAction) -> None:
     results.add_argument("--out", metavar="FILE", help="save the model, such as model.symbayes")
     results.add_argument("--report", metavar="FILE", help="write a page about it, page.html")
     results.add_argument("--json", action="store_true", help="print one JSON object")
-    results.add_argument("--quiet", action="store_true", help="show neither progress nor notes")
+    results.add_argument(
+        "--quiet", action="store_true", help="show neither progress nor notes, only warnings"
+    )
 
 
 def _add_predict(commands: argparse._SubParsersAction) -> None:
