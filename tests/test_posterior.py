@@ -9,7 +9,7 @@ from symbayes import BayesianSymbolicRegressor, NoisePrior, TreePrior
 from symbayes.evaluation import evaluate_trees
 from symbayes.fitted import State
 from symbayes.fitting import Fitter
-from symbayes.grouping import inclusion
+from symbayes.grouping import columns_of, inclusion
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
 from symbayes.listing import Lister
@@ -336,3 +336,12 @@ def test_the_leading_formula_by_chain():
     )  # fmt: skip
     np.testing.assert_allclose(result.leading_by_chain, [0.75, 0.0, 1.0])
     assert result.formula_models[0][0] == pytest.approx(1.75 / 3)
+
+
+def test_columns_that_cancel_are_not_used():
+    states = [
+        State((tree("/", "/", 1, 1, 0),), 0.25, 0.0, 0.0),
+        State((tree("*", 2, 0), tree("inv", "/", 1, 1)), 0.75, 0.0, 0.0),
+    ]
+    assert columns_of(states[0]).tolist() == [0]
+    np.testing.assert_array_equal(inclusion(states, 3), [1.0, 0.75, 0.75])

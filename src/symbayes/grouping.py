@@ -13,7 +13,7 @@ from .fitted import Model, State
 from .fitting import Fitter, expression_of
 from .kernels import opcodes
 from .kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE
-from .kernels.tree import NODE
+from .powers import collected
 from .selection import pareto
 from .skeleton import skeleton
 from .trace import Trace, split_terms
@@ -97,9 +97,15 @@ def inclusion(states: list[State], n_columns: int) -> np.ndarray:
 
 
 def columns_of(state: State) -> np.ndarray:
-    """Return the columns of the problem that a state uses."""
-    nodes = np.concatenate([np.empty(0, NODE), *state.trees])
-    return np.unique(nodes["feature"][nodes["op"] == opcodes.FEATURE])
+    """Return the columns of the problem that a state uses; not those that cancel, as in `x*z/x`."""
+    used: set[int] = set()
+    for tree in state.trees:
+        columns = tree["feature"][tree["op"] == opcodes.FEATURE].tolist()
+        if np.isin(tree["op"], (opcodes.DIV, opcodes.INV)).any():  # else nothing cancels
+            expression = ex.from_nodes(tree, range(max(columns) + 1))
+            columns = ex.features(collected(expression))
+        used |= set(columns)
+    return np.array(sorted(used), dtype=np.int64)
 
 
 def thin(states: list[State], most: int) -> list[State]:
