@@ -24,8 +24,8 @@ def fitters(monkeypatch, n_rows, weighted, known=()):
     rows = table(n_rows, weights=rng.uniform(0.2, 3, n_rows) if weighted else None, seed=1)
     made = problem(rows, {"+": 1.0}, terms=3, known=known)
     whole = Fitter(made, rows.y, rows.weights, plug_in=False)
-    monkeypatch.setattr(fitting, "_LARGE", 1)
-    monkeypatch.setattr(fitting, "_BLOCK", 100)
+    monkeypatch.setattr(fitting, "LARGE", 1)
+    monkeypatch.setattr(fitting, "ROWS_AT_ONCE", 100)
     return whole, Fitter(made, rows.y, rows.weights, plug_in=False)
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from .kernels.all_rows import fit_all
 from .kernels.evaluate import evaluate
 from .kernels.units import load
-from .problem import Problem
-from .samplers.search import some_rows
+from .problem import Problem, some_rows
 
 # The kernels want a part of the rows; nothing is asked of it here.
 _PART = 64

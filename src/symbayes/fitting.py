@@ -15,8 +15,9 @@ from .kernels import opcodes
 from .polish import polish, tidied
 from .powers import collected
 from .problem import Problem
-from .refine import free_constants, newton_step
+from .refine import ROWS_AT_ONCE, free_constants, newton_step
 from .refit import MOST_ROWS
+from .validation import LARGE
 
 # An intercept or a term below this part of the spread of y is a rounding error.
 _ROUNDING = 1.0e-12
@@ -24,8 +25,6 @@ _ROUNDING = 1.0e-12
 _PROBE_ROWS = 500
 # Steps to the best constants on all rows, and the gain below which there is nothing left to gain.
 _MOST_STEPS, _CONVERGED = 5, 1.0e-13
-# Tables with more rows are fitted in blocks, and gone through in blocks of so many.
-_LARGE, _BLOCK = 100_000, 65_536
 
 
 class Fitter:
@@ -47,7 +46,7 @@ class Fitter:
         self._y = y
         self.columns = problem.data.x.reshape(-1, len(problem.data.y))
         self._blocks: BlockFitter | None = None
-        if len(y) > _LARGE and not plug_in:
+        if len(y) > LARGE and not plug_in:
             self._blocks = BlockFitter(problem, self.scaled_y)
 
     @property
@@ -133,8 +132,8 @@ class Fitter:
     def residuals(self, model: Model) -> np.ndarray:
         """Return the scaled residuals of a model on the training rows."""
         result = self.scaled_y
-        for start in range(0, len(result), _BLOCK):
-            rows = slice(start, min(start + _BLOCK, len(result)))
+        for start in range(0, len(result), ROWS_AT_ONCE):
+            rows = slice(start, min(start + ROWS_AT_ONCE, len(result)))
             values = evaluate_trees(model.state.trees, self.columns[:, rows])
             design = (values - model.centre[:, None]) / model.length[:, None]
             result[rows] -= model.beta @ design

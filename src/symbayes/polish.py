@@ -1,9 +1,9 @@
 """The last touch on a formula that is shown: its best constants, and no idle ones.
 
-The sampler's constants are draws. What is shown has them optimised on all rows (variable
-projection: coefficients are solved for inside). Constants of `lt` that may as well be 0 or 1 are
-set so where the posterior does not object, which makes formulas shorter. Rounding the others is
-left to `rounding.py`.
+The sampler's constants are draws. What is shown has them optimised (variable projection:
+coefficients are solved for inside), on some rows of a large table; `refine.py` goes on with all.
+Constants of `lt` that may as well be 0 or 1 are set so where the posterior does not object, which
+makes formulas shorter. Rounding the others is left to `rounding.py`.
 """
 
 from __future__ import annotations

@@ -292,6 +292,14 @@ def make_problem(
     )
 
 
+def some_rows(problem: Problem, most: int) -> np.ndarray:
+    """Return some of the rows, at random but always the same ones."""
+    rows = np.flatnonzero(problem.data.root_weight > 0)
+    if len(rows) <= most:
+        return rows
+    return np.sort(np.random.default_rng(len(rows)).choice(rows, most, replace=False))
+
+
 def _limits(tree_prior: TreePrior) -> np.ndarray:
     """Return the limits on trees as the kernels want them, see `kernels.limits`."""
     if tree_prior.max_depth is None and not tree_prior.nesting:

@@ -14,8 +14,8 @@ import numpy as np
 from .evaluation import evaluate_trees
 from .kernels import opcodes
 
-# Rows at once.
-_BLOCK = 65_536
+#: Rows of a large table that are gone through at once.
+ROWS_AT_ONCE = 65_536
 # Increment of a constant for a derivative, as a part of it.
 _INCREMENT = 1.0e-6
 # Directions with smaller singular values, as a part of the largest, say nothing.
@@ -63,8 +63,8 @@ def newton_step(
     width = 2 + len(trees) + len(places)
     factor = np.zeros((0, width))
     owners = [k for k, _, _ in places]
-    for start in range(0, len(y), _BLOCK):
-        rows = slice(start, min(start + _BLOCK, len(y)))
+    for start in range(0, len(y), ROWS_AT_ONCE):
+        rows = slice(start, min(start + ROWS_AT_ONCE, len(y)))
         with np.errstate(all="ignore"):
             values = evaluate_trees([*trees, *moved], columns[:, rows])
             slopes = (values[len(trees) :] - values[owners]) / np.array(increments)[:, None]

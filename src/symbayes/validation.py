@@ -17,8 +17,8 @@ from .kernels.evaluate import padded
 FEWEST_ROWS = 3
 # Fewer rows than these get a warning.
 _FEW_ROWS = 8
-# Tables with more rows are spared arrays that are not needed.
-_LARGE = 100_000
+#: Tables with more rows are gone through in blocks, and spared arrays that are not needed.
+LARGE = 100_000
 # Below this, floating-point numbers lose their digits.
 _SMALLEST_SPREAD = 1.0e-305
 
@@ -290,7 +290,7 @@ def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if sample_weight is None:
         ones = np.broadcast_to(1.0, n_rows)  # one number, whatever the number of rows
         # Linear algebra rounds differently with such an array, so small tables get a real one.
-        return ones if n_rows > _LARGE else np.array(ones)
+        return ones if n_rows > LARGE else np.array(ones)
     _refuse_text(sample_weight, "sample_weight")
     try:
         weights = np.array(sample_weight, dtype=np.float64)

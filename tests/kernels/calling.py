@@ -9,7 +9,7 @@ from symbayes.kernels import rng as rng_kernels
 from symbayes.kernels import tree as tree_kernels
 from symbayes.kernels.candidates import census, count_heirs
 from symbayes.kernels.choose import choose_jump, choose_move, probability_at, reverse_of
-from symbayes.kernels.ladder import count_round_trips, swap_neighbours
+from symbayes.kernels.ladder import count_round_trips, energy, swap_neighbours
 from symbayes.kernels.limits import is_allowed
 from symbayes.kernels.moves.between import propose_exchange, propose_merge, propose_split
 from symbayes.kernels.step import _log_prior_constants
@@ -109,6 +109,11 @@ def many_weights(chain, prior, counts, out_operators, out_features):
 @njit
 def swap(ladder, numbers):
     swap_neighbours(ladder, numbers, 0.0)
+
+
+@njit
+def energy_of(numbers, power, ratio):
+    return energy(numbers, power, ratio)
 
 
 @njit

@@ -22,14 +22,14 @@ from .building import join, leaf, product_of_powers
 # Expressions in the library at most: pairs of some 200 columns.
 _MOST_EXPRESSIONS = 25_000
 # They are made in parts, which bounds the memory it takes.
-_EXPRESSIONS_A_SHELF = 2_000
+_EXPRESSIONS_A_PART = 2_000
 # A column whose spread is a smaller part of its size is a constant.
 _CONSTANT = 1.0e-8
 # Powers in products of two or three columns, and of four.
 _POWERS, _FEWER_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), (1.0, -1.0, 2.0, -2.0)
 
 
-class _Shelf(NamedTuple):
+class _Part(NamedTuple):
     """Some of the expressions."""
 
     nodes: np.ndarray
@@ -52,14 +52,14 @@ class Library:
         columns = np.flatnonzero(problem.feature_weights > 0).tolist()
         trees = islice(expressions(columns, problem.operator_weights), _MOST_EXPRESSIONS)
         table = data.x.reshape(-1, len(data.y))[:, self._used]
-        self._shelves: list[_Shelf] = []
-        while some := list(islice(trees, _EXPRESSIONS_A_SHELF)):
+        self._parts: list[_Part] = []
+        while some := list(islice(trees, _EXPRESSIONS_A_PART)):
             good, values = self._standardised(some, table)
             kept = [tree for tree, is_good in zip(some, good, strict=True) if is_good]
             if kept:
                 ends = np.cumsum([len(tree) for tree in kept])
                 # Single precision is enough to rank them, and twice as fast.
-                self._shelves.append(_Shelf(np.concatenate(kept), ends, values.astype(np.float32)))
+                self._parts.append(_Part(np.concatenate(kept), ends, values.astype(np.float32)))
 
     def _standardised(
         self, trees: list[np.ndarray], table: np.ndarray
@@ -78,11 +78,11 @@ class Library:
         """Return the tree that explains most of a residual, given on all rows of the problem."""
         wanted = residual[self._used].astype(np.float32)
         best, most = None, -1.0
-        for shelf in self._shelves:
-            gain = np.abs(shelf.values @ wanted)
+        for part in self._parts:
+            gain = np.abs(part.values @ wanted)
             i = int(np.argmax(gain))
             if gain[i] > most:
-                best, most = shelf.tree(i), float(gain[i])
+                best, most = part.tree(i), float(gain[i])
         return best
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..evaluation import evaluate_trees
 from ..kernels.chain import PROPOSED
-from ..problem import Problem
+from ..problem import Problem, some_rows
 from .building import product_of_powers
 from .exactness import exact_rss, is_exact
 from .factors import common_factor
@@ -318,11 +318,3 @@ def _columns(problem: Problem) -> np.ndarray:
     data = problem.data
     columns = data.x.reshape(-1, len(data.y))[:, data.root_weight > 0]
     return columns * (problem.feature_weights > 0)[:, None]
-
-
-def some_rows(problem: Problem, most: int) -> np.ndarray:
-    """Return some of the rows, at random but always the same ones."""
-    rows = np.flatnonzero(problem.data.root_weight > 0)
-    if len(rows) <= most:
-        return rows
-    return np.sort(np.random.default_rng(len(rows)).choice(rows, most, replace=False))

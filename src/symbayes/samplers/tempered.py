@@ -19,7 +19,7 @@ from ..convergence import settled
 from ..kernels.chain import PROPOSED
 from ..kernels.choose import N_MOVES
 from ..prior import NoisePrior, require_count, require_real
-from ..problem import Problem, log_prior
+from ..problem import Problem, log_prior, some_rows
 from ..trace import ChainTrace, LadderRecord, Trace, split_terms
 from .exactness import exact_rss
 from .exchange import exchange
@@ -27,7 +27,7 @@ from .ladder import LARGEST_ROUND, Replicas, Round
 from .pause import Pause
 from .rounds import run_even_rounds
 from .running import Look, Report, Status, Watch, Workers, advance_all
-from .search import OPTIMISED, Found, Search, some_rows
+from .search import OPTIMISED, Found, Search
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
