@@ -74,7 +74,12 @@ ORDER = [
     ["regressor"],
     ["loading"],
     [""],  # the public names
-    ["experiments.effort", "experiments.published", "experiments.records"],
+    [
+        "experiments.effort",
+        "experiments.published",
+        "experiments.quick_gplearn",
+        "experiments.records",
+    ],
     ["experiments.genetic", "experiments.jobs", "experiments.prices", "experiments.simulation"],
     ["experiments.luck", "experiments.methods", "experiments.tables"],
     ["experiments.experiment"],

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .quick_gplearn import SharedParts
+
 # What gplearn has not of its own. exp is cut off, since gplearn wants functions without limits.
 _MADE = {
     "exp": lambda x: np.exp(np.minimum(x, 100.0)),
@@ -76,11 +78,12 @@ def generations_of(
 ) -> Iterator[Program]:
     """Yield the best individual of each generation."""
     model = regressor(population, generations, seed)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        for generation in range(1, generations + 1):
+    shared = SharedParts()
+    for generation in range(1, generations + 1):
+        with warnings.catch_warnings(), np.errstate(all="ignore"), shared.generation():
+            warnings.simplefilter("ignore")
             model.set_params(generations=generation).fit(X, y)
-            yield Program(model._program, generation)
+        yield Program(model._program, generation)
 
 
 def regressor(population: int, generations: int, seed: int, low_memory: bool = True) -> Any:
