@@ -23,7 +23,7 @@ ORDER = [
     ["stored_zip", "strict_json", "version", "whole_file"],
     ["archive", "known_terms", "normal_form", "prior", "refine", "refit", "simple_numbers"],
     ["column_weights", "expression", "parts", "skeleton", "validation", "polish"],
-    ["constants", "equivalence", "parser", "prediction", "printing", "term_trees"],
+    ["constants", "equivalence", "folding", "parser", "prediction", "printing", "term_trees"],
     ["latex", "leave_one_out", "numpy_code", "powers", "rounding", "simplification"],
     ["mathml"],
     ["formula", "problem", "trace"],

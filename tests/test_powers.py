@@ -37,9 +37,14 @@ NAMES = ["x", "y", "z"]
         ("sin(x*x/y)", "sin(x**2/y)"),
         ("(x*y)**2/x", "(x*y)**2/x"),
         ("x*y/z", "x*y/z"),
-        # Nothing would be left.
-        ("x/x", "x/x"),
-        ("y + x/x", "y + x/x"),
+        # What becomes constant is worked out.
+        ("x/x", "1"),
+        ("y + x/x", "y + 1"),
+        ("y*exp(x/x)", "2.71828*y"),
+        ("y*x/x*exp(z - z)", "y"),
+        ("sin(2*x/x)*y", "0.909297*y"),
+        ("y*cos(x - x) + z", "y + z"),
+        ("y/(x - x)", "y/0"),
     ],
 )
 def test_collected(text, expected):

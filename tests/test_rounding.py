@@ -9,8 +9,9 @@ import pytest
 
 from symbayes.constants import Sight, with_constants
 from symbayes.expression import constants
+from symbayes.folding import folded
 from symbayes.parser import parse
-from symbayes.rounding import rounded, tidy
+from symbayes.rounding import rounded
 from symbayes.simple_numbers import is_simple, nearest_simple
 
 from .fits import small
@@ -51,7 +52,7 @@ def test_nearest_simple(value, tolerance, simple):
 
 def test_exact_data_give_simple_constants():
     found = offered("0.49999999*x0*x1 + 1.0000000002*x1 + 1e-12", lambda x, z: x * z / 2 + z)
-    assert found == tidy(parse("0.5*x0*x1 + x1", NAMES))
+    assert found == folded(parse("0.5*x0*x1 + x1", NAMES))
 
 
 def test_multiples_of_pi_are_found():
@@ -77,20 +78,6 @@ def test_nothing_is_rounded_with_as_many_constants_as_rows():
     expression = parse("1.01*x0 + 2.01", NAMES)
     X, y = np.ones((2, 2)), np.ones(2)
     assert rounded(expression, Sight(X, y, np.ones(2), (1.0, 1e-20), 1.0)) == expression
-
-
-@pytest.mark.parametrize(
-    ("text", "short"),
-    [
-        ("1*x0 + 0", "x0"),
-        ("0 + x0*1", "x0"),
-        ("x0/1 - 0", "x0"),
-        ("x0 + 0*x1", "x0"),
-        ("x0*(0 - 0.5)", "x0*-0.5"),
-    ],
-)
-def test_tidy(text, short):
-    assert tidy(parse(text, NAMES)) == parse(short, NAMES)
 
 
 def test_constants_can_be_exchanged():

@@ -11,6 +11,7 @@ from . import expression as ex
 from .block_fitting import BlockFitter, LeastSquares
 from .evaluation import evaluate_trees
 from .fitted import Model, State
+from .folding import split
 from .kernels import opcodes
 from .polish import polish, tidied
 from .powers import collected
@@ -192,12 +193,17 @@ def expression_of(model: Model, used: np.ndarray) -> ex.Expression:
     It is for reading: powers of the same thing are collected, so that it may have a value at
     single points where the trees, which predictions are made of, have none.
     """
-    order = np.argsort(-np.abs(model.beta), kind="stable")
-    return ex.linear_combination(
-        model.intercept,
-        model.coefficients[order].tolist(),
-        [collected(ex.from_nodes(model.state.trees[k], used.tolist())) for k in order],
-    )
+    intercept, coefficients, terms = model.intercept, [], []
+    for k in np.argsort(-np.abs(model.beta), kind="stable"):
+        tree = ex.from_nodes(model.state.trees[k], used.tolist())
+        factor, term, offset = 1.0, collected(tree), 0.0
+        if term != tree:
+            # What has cancelled may have left a factor or a summand.
+            factor, term, offset = split(term)
+        coefficients.append(float(model.coefficients[k]) * factor)
+        intercept += float(model.coefficients[k]) * offset
+        terms.append(term)
+    return ex.linear_combination(intercept, coefficients, terms)
 
 
 def _standardise(

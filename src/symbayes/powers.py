@@ -1,8 +1,9 @@
-"""Powers of the same thing in one place: `x*x` is `x**2`, and `x/x**2` is `1/x`."""
+"""Powers of the same thing in one place: `x*x` is `x**2`, `x/x**2` is `1/x`, and `x/x` is 1."""
 
 from __future__ import annotations
 
 from .expression import CONSTANT, FEATURE, Expression
+from .folding import ONE, ZERO, folded_node
 from .operators import LARGEST_POWER
 from .parser import integer_power
 
@@ -13,8 +14,8 @@ def collected(expression: Expression) -> Expression:
     """Return the expression with the powers in each product and ratio collected.
 
     It has the same value wherever all parts of the given one are finite and not 0, but for
-    rounding. What cancels leaves no trace, so that `x*x/x` gets a value at 0. What cancels
-    altogether stays: `x/x` is how a formula without constants writes 1.
+    rounding. What cancels leaves no trace, so that `x*x/x` gets a value at 0, and what becomes
+    constant by that is worked out: `y*exp(x/x)` is `2.71828*y`.
 
     Examples
     --------
@@ -28,6 +29,14 @@ def collected(expression: Expression) -> Expression:
     if kind in (CONSTANT, FEATURE):
         return expression
     node = (kind, *(collected(operand) for operand in operands))
+    if any(new[0] == CONSTANT != old[0] for old, new in zip(operands, node[1:], strict=True)):
+        node = folded_node(node)
+        if node[0] in (CONSTANT, FEATURE):
+            return node
+        if node[0] == "*" and node[2][0] == CONSTANT:
+            node = ("*", node[2], node[1])  # where we write factors
+    if node[0] == "-" and node[1] == node[2]:
+        return ZERO
     factors = _factors(node, 1)
     total: dict[Expression, int] = {}
     for i, (base, power) in enumerate(factors):
@@ -36,9 +45,9 @@ def collected(expression: Expression) -> Expression:
         total[key] = total.get(key, 0) + power
     powers = [(key[0], power) for key, power in total.items() if power]
     gathers = len(total) < len(factors) or _is_roundabout(node)
-    if not gathers or not powers or max(abs(power) for _, power in powers) > LARGEST_POWER:
+    if not gathers or max((abs(power) for _, power in powers), default=0) > LARGEST_POWER:
         return node
-    return _product(powers)
+    return _product(powers) if powers else ONE
 
 
 def _factors(node: Expression, power: int) -> list[tuple[Expression, int]]:

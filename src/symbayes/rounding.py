@@ -6,7 +6,7 @@ import numpy as np
 
 from . import expression as ex
 from .constants import Sight, deviations, with_constants, with_free
-from .operators import OPERATORS
+from .folding import folded
 from .refit import refit
 from .simple_numbers import nearest_simple
 
@@ -60,7 +60,7 @@ def rounded(expression: ex.Expression, sight: Sight) -> ex.Expression:
                 options.append((abs(simple - values[i]) / reach, i, simple))
         if not options:
             # The constants were fitted again only to judge simple ones.
-            return expression if free.all() else tidy(with_constants(expression, values))
+            return expression if free.all() else folded(with_constants(expression, values))
         _, i, simple = min(options)
         trial, rest = values.copy(), free.copy()
         trial[i], rest[i] = simple, False
@@ -68,29 +68,6 @@ def rounded(expression: ex.Expression, sight: Sight) -> ex.Expression:
         if cost(trial) <= allowed:
             values, free = trial, rest
         tried.add(i)
-
-
-def tidy(expression: ex.Expression) -> ex.Expression:
-    """Leave out factors of 1 and summands of 0, and work out what is constant."""
-    if expression[0] in (ex.CONSTANT, ex.FEATURE):
-        return expression
-    name, *operands = (expression[0], *(tidy(operand) for operand in expression[1:]))
-    zero, one = (ex.CONSTANT, 0.0), (ex.CONSTANT, 1.0)
-    if all(operand[0] == ex.CONSTANT for operand in operands):
-        with np.errstate(all="ignore"):
-            value = float(OPERATORS[name].numpy(*(operand[1] for operand in operands))) + 0.0
-        return (ex.CONSTANT, value) if np.isfinite(value) else (name, *operands)
-    if name in ("+", "-") and operands[1] == zero:
-        return operands[0]
-    if name == "+" and operands[0] == zero:
-        return operands[1]
-    if name == "*" and zero in operands:
-        return zero
-    if name == "*" and one in operands:
-        return operands[1] if operands[0] == one else operands[0]
-    if name == "/" and operands[1] == one:
-        return operands[0]
-    return (name, *operands)
 
 
 def _refit(residual, values: np.ndarray, free: np.ndarray, unit: float) -> np.ndarray:

@@ -8,10 +8,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..prior import require_count
-from .canvas import BLUE, GREY, ORANGE, axes_for, cropped, told_apart
+from .canvas import BLUE, GREY, ORANGE, axes_for, told_apart
 
 # Characters of a name, and of a formula in the narrowest Axes.
-_LONGEST_NAME, _FEWEST_LETTERS = 24, 30
+_LONGEST_NAME, _FEWEST_LETTERS = 28, 30
+# Characters that a line break may leave empty.
+_LONGEST_WORD = 12
 # Width of a character of a formula, in points.
 _LETTER = 4.4
 # Errors that differ by less are as easy to read on a plain scale.
@@ -51,11 +53,14 @@ def plot_formulas(model: Any, n: int = 10, ax: Any = None) -> Any:
     check_is_fitted(model)
     require_count("plot_formulas", "n", n)
     first = model.formulas_.head(int(n))
-    ax = axes_for(ax, height=1.0 + 0.42 * len(first))
+    own, ax = ax is None, axes_for(ax, height=1.0 + 0.42 * len(first))
+    texts = _on_two_lines(first["formula"].tolist(), _letters(ax))
+    if own and any("\n" in text for text in texts):
+        ax.figure.set_figheight(1.0 + 0.6 * len(first))
     _bars(ax, first["probability"].to_numpy(), "probability", height=0.35)
     ax.set_yticks([])
     # Formulas are long: they stand above their bars, where there is room.
-    for i, text in enumerate(told_apart(first["formula"].tolist(), _letters(ax))):
+    for i, text in enumerate(texts):
         ax.text(
             0.01, i - 0.22, text, va="bottom", fontsize="small",
             parse_math=False, transform=ax.get_yaxis_transform(),
@@ -100,7 +105,7 @@ def plot_inclusion(model: Any, n: int = 20, ax: Any = None) -> Any:
     ranked = model.inclusion_probability().sort_values(ascending=False, kind="stable")
     first = ranked.head(int(n))
     ax = axes_for(ax, height=1.0 + 0.28 * len(first))
-    names = [cropped(str(name), _LONGEST_NAME) or "(no name)" for name in first.index]
+    names = [name or "(no name)" for name in told_apart(first.index.map(str), _LONGEST_NAME)]
     _bars(ax, first.to_numpy(), "probability that a formula uses it", height=0.7)
     ax.set_yticks(range(len(names)), labels=names, fontsize="small", parse_math=False)
     more = f"The first {len(first)} of {len(ranked)}" if len(ranked) > len(first) else "All"
@@ -155,6 +160,18 @@ def plot_pareto(model: Any, ax: Any = None) -> Any:
     ax.set_title("Size and error", fontsize="medium")
     ax.legend(fontsize="small", framealpha=0)
     return ax
+
+
+def _on_two_lines(texts: list[str], width: int) -> list[str]:
+    """Return what there is room for of each text, broken at a space if there is one nearby."""
+    lines = []
+    for text in told_apart(texts, 2 * width - _LONGEST_WORD):
+        end = len(text)
+        if end > width:
+            space = text.rfind(" ", width - _LONGEST_WORD, width)
+            end = width if space < 0 else space
+        lines.append(f"{text[:end]}\n{text[end:].lstrip()}".rstrip())
+    return lines
 
 
 def _letters(ax: Any) -> int:
