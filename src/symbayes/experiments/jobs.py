@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -65,7 +66,9 @@ def run_all(
 
 
 def _run(job: Job, work: Work) -> tuple[Job, Record]:
-    return job, work(job)
+    start = time.perf_counter()
+    result = work(job)
+    return job, {"seconds": time.perf_counter() - start, **result}
 
 
 def select(records: Records, jobs: Sequence[Job]) -> list[dict[str, Any]]:

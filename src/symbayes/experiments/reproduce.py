@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from .. import __version__
 from ..operators import OPERATOR_SETS
@@ -109,14 +110,19 @@ def reproduce(
         lambda done, total: tell("runs", done, total),
     )  # fmt: skip
     sections = {}
+    spent: dict[tuple[Any, ...], float] = {}
     for i, one in enumerate(chosen):
         found = select(records, [job for job, _ in jobs[one.name]])
+        spent |= {records.key_of(record): record["seconds"] for record in found}
         sections[one] = one.summarise(found, setting)
         _write(sections[one], out)
         tell("tables", i + 1, len(chosen))
     report = out / ("report.md" if experiment == ALL else f"{experiment}.md")
     with _whole(report) as path:
-        path.write_text(_report(sections, setting, command, time.monotonic() - start), "utf-8")
+        path.write_text(
+            _report(sections, setting, _made_by(command, time.monotonic() - start, spent.values())),
+            "utf-8",
+        )
     return report
 
 
@@ -154,17 +160,23 @@ def _whole(path: Path) -> Iterator[Path]:
     temporary.replace(path)
 
 
-def _report(
-    sections: dict[Experiment, Section], setting: Setting, command: str, seconds: float
-) -> str:
+def _made_by(command: str, seconds: float, spent: Collection[float]) -> str:
+    """Return the command, and how long it took with all calls before that were stopped."""
+    return (
+        f"Made by `{command}` with symbayes {__version__}. The last call took "
+        f"{_duration(seconds)}; all {len(spent):,} runs, those kept from earlier calls among them, "
+        f"took {_duration(sum(spent))} of one core."
+    )
+
+
+def _report(sections: dict[Experiment, Section], setting: Setting, made_by: str) -> str:
     names = ", ".join(one.name for one in sections)
     said = "".join(f" ({section.headline})" for section in sections.values() if section.headline)
     lines = [
         f"# Bayesian Symbolic Regression, reproduced: {names}{said}",
         "",
-        f"Made by `{command}` with symbayes {__version__}, seed {setting.seed}; the last call took "
-        f"{_duration(seconds)}, runs kept from earlier calls aside. Published figures are from "
-        "Jin, Fu, Kang, Guo and Guo, [arXiv:1910.08892](https://arxiv.org/abs/1910.08892).",
+        f"{made_by} Seed {setting.seed}. Published figures are from Jin, Fu, Kang, Guo and Guo, "
+        "[arXiv:1910.08892](https://arxiv.org/abs/1910.08892).",
     ]
     if any(one.name != Signals.name for one in sections):
         lines += ["", _methods(setting)]
