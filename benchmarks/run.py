@@ -22,6 +22,7 @@ MEASURES = (
     "growth",
     "large",
     "cores",
+    "scaling",
     "places",
     "default_call",
     "recovery",

@@ -1,0 +1,102 @@
+"""Effective draws a second by the number of cores: as many chains as cores at most."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks.report import Section, Table, at_least
+from symbayes import BayesianSymbolicRegressor
+
+_TARGET = 0.85
+_MOST_CORES = 16
+_ROWS, _NOISE = 1_000, 0.01
+_TUNE, _DRAWS = 400, 200
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What came out of a fit."""
+
+    draws: float
+    """Effective draws of the log-likelihood."""
+    sampling: float
+    """Seconds of search, settling and drawing."""
+    whole: float
+    """Seconds of all."""
+
+
+def measure(quick: bool) -> Section:
+    """Fit with 1, 2, 4, ... threads; the seed, and so the work, is the same."""
+    title = "Effective draws a second, by the number of cores"
+    cores = min(_MOST_CORES, _cores())
+    threads = [n for n in (1, 2, 4, 8, 16) if n <= cores]
+    rounds = 1 if quick else 3
+    X, y = _problem()
+    _fit(X, y, threads[-1])  # once for nothing: compiled code is loaded
+    # From many to one, and again, so that a slow moment does not meet one number of cores only.
+    fits = [{n: _fit(X, y, n) for n in reversed(threads)} for _ in range(rounds)]
+    if len({fit.draws for fitted in fits for fit in fitted.values()}) > 1:
+        raise RuntimeError("the draws differ from fit to fit, so that times cannot be compared")
+
+    def share(n: int, part: str) -> float:
+        """Return the part of a linear gain that n cores reach."""
+        return median(getattr(f[1], part) / getattr(f[n], part) / n for f in fits)
+
+    rows = [
+        [
+            n,
+            median(f[n].draws / f[n].sampling for f in fits),
+            share(n, "sampling"),
+            share(n, "whole"),
+        ]
+        for n in threads
+    ]
+    reached = share(cores, "sampling") if cores in threads and cores > 1 else None
+    return Section(
+        "scaling",
+        title,
+        [Table(["cores", "effective draws a second", "of linear", "of linear, whole fit"], rows)],
+        [at_least(f"effective draws a second, {cores} cores / one, of linear", _TARGET, reached)],
+        [
+            f"y = x0 (x1 + x2 x3 sin(x4)), {_ROWS:,} rows, noise {_NOISE:.0%}; {_MOST_CORES} "
+            f"chains, tune={_TUNE}, draws={_DRAWS}; {fits[0][1].draws:.0f} effective draws in "
+            f"{fits[0][1].sampling:.0f} s on one core. Median of {rounds}; the result does not "
+            "depend on the number of cores.",
+            "Search, settling and drawing count; the whole fit has the checks before and the table "
+            "of formulas after, made by one thread, as well.",
+        ],
+    )
+
+
+def _cores() -> int:
+    """Return how many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _problem() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 5.0, (_ROWS, 5))
+    y = X[:, 0] * (X[:, 1] + X[:, 2] * X[:, 3] * np.sin(X[:, 4]))
+    return X, y + _NOISE * np.sqrt(np.mean(y**2)) * rng.normal(size=_ROWS)
+
+
+def _fit(X: np.ndarray, y: np.ndarray, n_jobs: int) -> Fit:
+    model = BayesianSymbolicRegressor(
+        chains=_MOST_CORES, tune=_TUNE, draws=_DRAWS, n_jobs=n_jobs, random_state=0
+    )
+    start = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    found = model.diagnostics_
+    return Fit(
+        found["effective_draws"]["log_likelihood"], found["seconds"], perf_counter() - start
+    )
