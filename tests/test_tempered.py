@@ -231,7 +231,7 @@ def test_warm_up_starts_again_when_a_ladder_turns_out_to_be_far_behind(monkeypat
     assert [len(chain) for chain in trace.chains] == [10, 10]
 
 
-def test_ladders_are_compared_by_the_mean_of_their_last_draws(monkeypatch):
+def test_ladders_are_compared_by_the_mean_of_some_of_their_last_draws(monkeypatch):
     seen = []
     monkeypatch.setattr(
         tempered, "_catch_up", lambda ladders, scores, nats: seen.append((nats, scores))
@@ -244,7 +244,7 @@ def test_ladders_are_compared_by_the_mean_of_their_last_draws(monkeypatch):
         scores = [
             likelihood + log_prior(target(), split_terms(nodes, terms))
             for nodes, terms, likelihood in zip(
-                chain.nodes[64:], chain.n_terms[64:], chain.log_likelihood[64:], strict=True
+                chain.nodes[64::4], chain.n_terms[64::4], chain.log_likelihood[64::4], strict=True
             )
         ]
         assert score == pytest.approx(np.mean(scores))

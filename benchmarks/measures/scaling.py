@@ -97,6 +97,4 @@ def _fit(X: np.ndarray, y: np.ndarray, n_jobs: int) -> Fit:
         warnings.simplefilter("ignore")
         model.fit(X, y)
     found = model.diagnostics_
-    return Fit(
-        found["effective_draws"]["log_likelihood"], found["seconds"], perf_counter() - start
-    )
+    return Fit(found["effective_draws"]["log_likelihood"], found["seconds"], perf_counter() - start)

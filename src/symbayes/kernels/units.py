@@ -120,10 +120,35 @@ def _compile(units: dict[str, Any]) -> None:
             if name not in _ready:
                 unit.compile(types_of[name])
                 unit.disable_compile()
+                _remember_address(unit)
                 _ready.add(name)
     finally:
         if collecting:
             gc.enable()
+
+
+class _Compiled:
+    """What Numba asks of a unit that it hands on as a pointer: two addresses."""
+
+    def __init__(self, result: Any):
+        self.fndesc, self.library = result.fndesc, self
+        self._address = {
+            name: result.library.get_pointer_to_function(name)
+            for name in (self.fndesc.llvm_func_name, self.fndesc.llvm_cfunc_wrapper_name)
+        }
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return self._address[name]
+
+
+def _remember_address(unit: Any) -> None:
+    """Spare Numba from looking the addresses of a unit up at every call of a loop.
+
+    That takes longer than a millisecond for all of them, in which no other thread gets on.
+    """
+    (result,) = unit.overloads.values()
+    known = _Compiled(result)
+    unit.get_compile_result = lambda signature: known
 
 
 def is_compiled(sampler: str) -> bool:

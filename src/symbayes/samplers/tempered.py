@@ -39,6 +39,8 @@ _SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
 _ADAPTATIONS = 4
 # Draws between two looks at whether enough was drawn.
 _DRAWS_A_LOOK = 128
+# Of those, draws that tell how far a chain has come.
+_DRAWS_A_SCORE = 16
 # Draws that are kept, at most: in all, of a ladder, and of a ladder where there are very many. More
 # would take memory; with 10,000 independent ones the error of a probability is 0.005 at most.
 _MOST_KEPT, _MOST_KEPT_A_LADDER, _FEWEST_KEPT = 80_000, 10_000, 1000
@@ -372,10 +374,10 @@ def _catch_up(ladders: list[Replicas], scores: list[float], nats: float) -> bool
 
 
 def _mean_score(ladder: Replicas, trace: ChainTrace) -> float:
-    """Return the mean log posterior, up to a constant, of the last draws of a chain."""
-    first = max(0, len(trace) - _DRAWS_A_LOOK)
+    """Return the mean log posterior, up to a constant, of some of the last draws of a chain."""
+    some = slice(max(0, len(trace) - _DRAWS_A_LOOK), None, _DRAWS_A_LOOK // _DRAWS_A_SCORE)
     priors = [
         log_prior(ladder.problem, split_terms(nodes, terms))
-        for nodes, terms in zip(trace.nodes[first:], trace.n_terms[first:], strict=True)
+        for nodes, terms in zip(trace.nodes[some], trace.n_terms[some], strict=True)
     ]
-    return float(np.mean(trace.log_likelihood[first:] + priors))
+    return float(np.mean(trace.log_likelihood[some] + priors))
