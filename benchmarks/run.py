@@ -24,6 +24,7 @@ MEASURES = (
     "cores",
     "scaling",
     "places",
+    "driver",
     "default_call",
     "recovery",
     "calibration",

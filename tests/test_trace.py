@@ -7,7 +7,7 @@ from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
 from symbayes.operators import OPERATORS
 from symbayes.samplers.paper import _holding_times
-from symbayes.trace import ChainTrace, empty_output, split_terms, state_size
+from symbayes.trace import ChainTrace, empty_output, split_terms, state_size, state_sizes
 
 PLUS, SIN = OPERATORS["+"].opcode, OPERATORS["sin"].opcode
 
@@ -29,6 +29,17 @@ def test_split_terms():
     assert [len(tree) for tree in trees] == [4, 1, 3]
     np.testing.assert_array_equal(np.concatenate(trees), nodes)
     assert split_terms(nodes, 0) == []
+    states = np.stack([nodes] * 4)
+    assert state_sizes(states, np.arange(4)) == [0, 4, 5, 8]
+    assert state_sizes(states[:0], np.arange(0)) == []
+
+
+def test_states_of_any_length():
+    nodes = packed(*[SIN] * 200, 0, 0, PLUS)
+    assert state_size(nodes, 1) == 201
+    assert state_size(nodes, 2) == 202
+    with pytest.raises(IndexError, match="no end"):
+        state_size(nodes, 3)
 
 
 def test_extend_keeps_copies_of_the_rows_asked_for():

@@ -14,6 +14,7 @@ from .kernels.tree import NODE
 
 #: Arrays a loop writes states to: nodes, numbers of terms, numbers.
 Output = tuple[np.ndarray, np.ndarray, np.ndarray]
+_NODES_AT_ONCE = 64
 
 
 @dataclass
@@ -46,15 +47,15 @@ class ChainTrace:
     def extend(self, output: Output, n_draws: int, out_times: np.ndarray | None = None) -> None:
         """Pack the first rows of the output of a loop, those that are to be kept."""
         out_nodes, out_terms, out_numbers = output
-        for i in range(n_draws):
+        sizes = state_sizes(out_nodes[:n_draws], out_terms[:n_draws])
+        for i, size in enumerate(sizes):
             self.made += 1
             if len(self) == self.most and self.made % self.stride == 0:
                 self._thin()
             if self.made % self.stride != 0:
                 continue
-            terms = int(out_terms[i])
-            self.nodes.append(out_nodes[i, : state_size(out_nodes[i], terms)].copy())
-            self.n_terms.append(terms)
+            self.nodes.append(out_nodes[i, :size].copy())
+            self.n_terms.append(int(out_terms[i]))
             self.numbers.append(out_numbers[i].copy())
             if out_times is not None:
                 self.times.append(int(out_times[i]))
@@ -160,12 +161,25 @@ class Trace:
 def state_size(nodes: np.ndarray, n_terms: int) -> int:
     """Return how many nodes the first `n_terms` trees of a packed state have."""
     missing, i = n_terms, 0
-    ops = nodes["op"]
     while missing > 0:
-        op = ops[i]
-        missing += int(op > 0) + int(op >= FIRST_BINARY) - 1
-        i += 1
+        # Python's own integers are faster one by one; what lies behind the state is long.
+        some = nodes["op"][i : i + _NODES_AT_ONCE].tolist()
+        if not some:
+            raise IndexError("the last tree has no end")
+        for op in some:
+            i += 1
+            missing += (op > 0) + (op >= FIRST_BINARY) - 1
+            if missing == 0:
+                break
     return i
+
+
+def state_sizes(nodes: np.ndarray, n_terms: np.ndarray) -> list[int]:
+    """Return how many nodes each of many packed states has, one state a row."""
+    ops = nodes["op"]
+    missing = np.cumsum((ops > 0) + (ops >= FIRST_BINARY).astype(np.int64) - 1, axis=1)
+    ends = np.argmax(missing == -n_terms[:, None], axis=1) + 1
+    return np.where(n_terms > 0, ends, 0).tolist()
 
 
 def split_terms(nodes: np.ndarray, n_terms: int) -> list[np.ndarray]:
@@ -190,7 +204,7 @@ def empty_output(n_rows: int, n_nodes: int, n_numbers: int) -> Output:
 def packed_output(output: Output, n_rows: int) -> Output:
     """Return the first rows of an output, copied, as wide as their states are."""
     nodes, terms, numbers = (array[:n_rows] for array in output)
-    width = max(map(state_size, nodes, terms), default=0)
+    width = max(state_sizes(nodes, terms), default=0)
     return nodes[:, :width].copy(), terms.copy(), numbers.copy()
 
 

@@ -1,0 +1,109 @@
+"""What the calling process has to do for each chain of a cluster, beside what a worker does."""
+
+from __future__ import annotations
+
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks.chains import problem_for
+from benchmarks.report import Section, Table
+from symbayes import TermsPrior
+from symbayes.samplers.elsewhere import Bundle, Elsewhere, Name, work
+from symbayes.samplers.exchange import exchange
+from symbayes.samplers.ladder import LARGEST_ROUND, Replicas, Round
+from symbayes.samplers.tempered import TemperedSampler
+from symbayes.trace import ChainTrace
+
+_ROWS, _NOISE = 1_000, 0.01
+_LADDERS = 10_000
+
+
+class _Here(Elsewhere):
+    """Workers of this very process, whose seconds and bytes are counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds, self.sent, self.returned = 0.0, 0, 0
+
+    def _at_a_time(self) -> int:
+        return 8
+
+    def _carry_out_all(self, bundles: list[Bundle]) -> list[bytes]:
+        start = perf_counter()
+        answers = [
+            work(bundle, {name: self._problem(name) for name in bundle.names}) for bundle in bundles
+        ]
+        self.seconds += perf_counter() - start
+        self.sent += sum(len(bundle.tasks) for bundle in bundles)
+        self.returned += sum(map(len, answers))
+        return answers
+
+    def _forget(self, name: Name) -> None:
+        pass
+
+
+def measure(quick: bool) -> Section:
+    """Advance many ladders by rounds, and take the work of the workers out of the time."""
+    n, rounds = (16, 3) if quick else (64, 7)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 5.0, (_ROWS, 5))
+    y = X[:, 0] * (X[:, 1] + X[:, 2] * X[:, 3] * np.sin(X[:, 4]))
+    y += _NOISE * np.sqrt(np.mean(y**2)) * rng.normal(size=_ROWS)
+    problem, sampler = problem_for(X, y, TermsPrior()), TemperedSampler()
+    ladders = [
+        Replicas(problem, seed, sampler.powers(_ROWS))
+        for seed in np.random.SeedSequence(0).spawn(n)
+    ]
+    order = Round(sampler.steps_per_draw, LARGEST_ROUND, keep=True)
+    found = []
+    for i in range(rounds + 1):
+        place, traces = _Here(), [ChainTrace() for _ in ladders]
+        start = perf_counter()
+        place.advance(ladders, [order] * n)
+        for ladder, trace in zip(ladders, traces, strict=True):
+            trace.extend(ladder.output, LARGEST_ROUND)
+        exchanging = perf_counter()
+        for one, other in zip(ladders[::2], ladders[1::2], strict=True):
+            exchange(one, other, rng)
+        end = perf_counter()
+        if i:  # the first loads compiled code
+            found.append(
+                (
+                    1e3 * place.seconds / n,
+                    1e3 * (exchanging - start - place.seconds) / n,
+                    1e3 * (end - exchanging) / n,
+                    place.sent / n / 1e3,
+                    place.returned / n / 1e3,
+                )
+            )
+    worker, carrying, exchanges, sent, returned = (
+        median(column) for column in zip(*found, strict=True)
+    )
+    most = worker / (carrying + exchanges)
+    return Section(
+        "driver",
+        "What a chain costs the calling process",
+        [
+            Table(
+                ["a chain and round", "amount"],
+                [
+                    ["worker, ms", worker],
+                    ["calling process: states and draws, ms", carrying],
+                    ["calling process: exchanges, ms", exchanges],
+                    ["sent, kB", sent],
+                    ["returned, kB", returned],
+                    ["workers that one calling process keeps busy", most],
+                    [f"minutes of 1,000 draws with {_LADDERS:,} chains, at least",
+                     _LADDERS * (carrying + exchanges) * 1000 / LARGEST_ROUND / 6e4],
+                ],
+            )
+        ],
+        [],
+        [
+            f"y = x0 (x1 + x2 x3 sin(x4)), {_ROWS:,} rows, noise {_NOISE:.0%}; {n} chains, rounds "
+            f"of {LARGEST_ROUND} draws, median of {rounds}. The workers are in the same process, "
+            "and what they do is taken out; the network is not in it.",
+        ],
+    )  # fmt: skip
