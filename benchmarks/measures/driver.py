@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import median
 from time import perf_counter
 
 import numpy as np
@@ -78,9 +77,7 @@ def measure(quick: bool) -> Section:
                     place.returned / n / 1e3,
                 )
             )
-    worker, carrying, exchanges, sent, returned = (
-        median(column) for column in zip(*found, strict=True)
-    )
+    worker, carrying, exchanges, sent, returned = np.median(found, axis=0).tolist()
     most = worker / (carrying + exchanges)
     return Section(
         "driver",
