@@ -55,12 +55,13 @@ def exchange(first: Replicas, second: Replicas, rng: np.random.Generator) -> boo
         [*states[0][:k], q, *states[0][k + 1 :]],
         [*states[1][:j], p, *states[1][j + 1 :]],
     ]
+    before = [ladder.coldest() for ladder in pair]
     for ladder, trees in zip(pair, new, strict=True):
         log_ratio += _try(ladder, trees)
     if np.log(1.0 - rng.uniform()) < log_ratio:
         return True
-    for ladder, trees in zip(pair, states, strict=True):
-        _try(ladder, trees)
+    for ladder, state in zip(pair, before, strict=True):
+        ladder.put_back(state)
     return False
 
 

@@ -228,6 +228,18 @@ class Replicas:
         """Fit terms that were put, so that their log-likelihood is known; no step is made."""
         self.run(1, 1, 0)
 
+    def coldest(self) -> list[np.ndarray]:
+        """Return a copy of the coldest state with all that belongs to it."""
+        r = self.cold
+        rows = [array[r].copy() for array in self.chains]
+        return [*rows, self._without_columns[r : r + 1].copy()]
+
+    def put_back(self, coldest: list[np.ndarray]) -> None:
+        """Give the coldest replica back what it was, at no cost."""
+        r = self.cold
+        for array, kept in zip((*self.chains, self._without_columns), coldest, strict=True):
+            array[r] = kept
+
     def offer(self, shelf: Shelf) -> None:
         """Add the term to the coldest state that explains most of its residual, if that helps."""
         problem, trees = self.problem, self.trees()
