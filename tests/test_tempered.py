@@ -156,8 +156,8 @@ def test_settling_ends_when_it_has_to():
 
 def test_rounds_of_large_tables_are_short():
     # They depend on the rows alone, never on the clock.
-    lengths = [tempered._round_length(n) for n in (10, 2_000, 4_000, 100_000, 10**7)]
-    assert lengths == [64, 64, 32, 1, 1]
+    lengths = [tempered._round_length(n) for n in (10, 5_000, 10_000, 100_000, 10**7)]
+    assert lengths == [64, 64, 32, 3, 1]
 
 
 def test_a_run_has_its_draws_and_its_record():

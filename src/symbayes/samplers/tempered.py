@@ -57,7 +57,7 @@ _MOST_COST_OF_RESTARTS = 1.5
 # Rows on which proposals are judged first, where the table has more than so many.
 _FIRST_ROWS, _FEWEST_IN_STAGES = 1024, 5000
 # Rows up to which rounds have their full length.
-_ROWS_A_ROUND = 2000
+_ROWS_A_ROUND = 5000
 # At the hottest temperature the data count as about so many rows.
 _HOTTEST_ROWS = 3.0
 
