@@ -16,6 +16,7 @@ from . import environment, report
 #: One module of `benchmarks.measures` each, with a function `measure(quick) -> Section`.
 MEASURES = (
     "throughput",
+    "operon",
     "kernels",
     "cold_start",
     "memory",

@@ -323,7 +323,7 @@ def test_a_formula_without_weight_cannot_ruin_a_prediction():
 def test_predicting_in_chunks_changes_nothing(monkeypatch):
     result = posterior([[tree("square", 0), tree(1)], [tree(1)]])
     whole = result.predict(X)
-    monkeypatch.setattr("symbayes.prediction._PREDICTIONS_AT_ONCE", 10)
+    monkeypatch.setattr("symbayes.prediction._NUMBERS_AT_ONCE", 10)
     for one, other in zip(whole, result.predict(X), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 

@@ -9,7 +9,7 @@ from symbayes.problem import log_prior, make_problem
 
 from . import naive
 from .kernels.calling import generator_state
-from .problems import beliefs, problem, table
+from .problems import beliefs, problem, table, tree
 
 OPERATORS = {"+": 1.0, "*": 2.0, "sin": 1.0, "lt": 1.5}
 THREE = TermsPrior(3, 0.4)
@@ -77,3 +77,16 @@ def test_two_constants_for_every_five_rows(n_rows, terms, most):
     rows = table(n_rows)
     made = make_problem(rows, {"+": 1.0}, np.ones(2) / 2, TreePrior(), NoisePrior(), terms)
     assert made.data.most_constants == pytest.approx(most)
+
+
+def test_learned_weights_of_columns_are_integrated_out_of_the_log_prior():
+    """One leaf after the other, each column as probable as its prior and the leaves before say."""
+    target, fixed = made(2, learn=True), made(2)
+    trees = [tree("*", 0, 2), tree("*", 2, 2)]
+    concentration, total = np.array([0.5, 1.0, 1.5]), 3.0
+    expected = 0.0
+    for i, column in enumerate([0, 2, 2, 2]):
+        expected += np.log(concentration[column] / (total + i))
+        concentration[column] += 1.0
+    expected -= np.log(1 / 6) + 3 * np.log(3 / 6)
+    assert log_prior(target, trees) - log_prior(fixed, trees) == pytest.approx(expected)

@@ -58,12 +58,17 @@ def install(peer: Installable) -> Path:
     return python
 
 
-def run(peer: Peer, X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
-    """Return what the peer's script reports (see `counting.finish`)."""
+def run(
+    peer: Peer, X: np.ndarray, y: np.ndarray, seconds: float, seed: int, **settings: Any
+) -> dict[str, Any]:
+    """Return what the peer's script reports (see `counting.finish`).
+
+    Further settings, if its script reads any, lie as JSON beside the table.
+    """
     python = install(peer)
     with tempfile.TemporaryDirectory() as folder:
         data, result = Path(folder, "data.npz"), Path(folder, "result.json")
-        np.savez(data, X=X, y=y)
+        np.savez(data, X=X, y=y, settings=json.dumps(settings))
         command = [str(python), str(_HERE / peer.script), str(data), str(seconds), str(seed)]
         _call([*command, str(result)], seconds + _SPARE_SECONDS)
         return json.loads(result.read_text())

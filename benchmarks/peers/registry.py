@@ -64,3 +64,18 @@ PEERS = (
         bayesian=False,
     ),
 )
+
+#: Compiled like symbayes, so it has a measure of its own.
+PYOPERON = Peer(
+    "pyoperon",
+    "run_pyoperon.py",
+    ("pyoperon==0.6.2",),
+    "trees: calls of the evaluator of R2, the only one that looks at the rows, by its own counter; "
+    "evaluations inside: those of residuals and of derivatives within its local search "
+    "(Levenberg-Marquardt), by its own counters.",
+    "Single precision, half the memory and twice the numbers an instruction: in its favour. One "
+    "tree instead of a sum of terms; without local search it fits slope and intercept only, while "
+    "each of our proposals is judged with all coefficients fitted: in its favour. It evaluates the "
+    "whole tree for every offspring, where we evaluate the term that changes: against it.",
+    bayesian=False,
+)

@@ -24,7 +24,7 @@ from .report import write_report
 from .selection import RULES, pareto, select
 from .stages import Stages
 from .storage import save_model
-from .validation import Table, check_new_rows, feature_names
+from .validation import Table, check_new_rows, column_name, feature_names
 
 # A share of draws below this is a rounding error.
 _NONE = 1.0e-9
@@ -357,16 +357,22 @@ class Answers:
     def _new_rows(self, X: Any) -> np.ndarray:
         """Validate rows to predict on; return the columns that formulas may use."""
         check_is_fitted(self)
-        X = check_new_rows(self, X)[:, self._used]
+        X = check_new_rows(self, X)
+        if len(self._used) < X.shape[1]:
+            X = X[:, self._used]
         low, high = self._range
         beyond = _BEYOND * (high - low)
-        outside = ((X < low - beyond) | (X > high + beyond)) & (self._posterior.inclusion > 0)
-        if outside.any() and "range" not in self._told:
+        outside, names = np.zeros(len(X), bool), []
+        for i in np.flatnonzero(self._posterior.inclusion):
+            rows = (X[:, i] < low[i] - beyond[i]) | (X[:, i] > high[i] + beyond[i])
+            if rows.any():
+                outside |= rows
+                names.append(column_name(self, self._used[i]))
+        if names and "range" not in self._told:
             self._told.add("range")
-            names = [feature_names(self)[i] for i in self._used[outside.any(axis=0)]]
             shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
             warnings.warn(
-                f"{int(outside.any(axis=1).sum())} of {len(X)} rows lie well outside the range of "
+                f"{int(outside.sum())} of {len(X)} rows lie well outside the range of "
                 f"the training rows (columns {shown}); predictions there are as good as the "
                 "formulas are, and intervals may be too narrow. This is said once for each fit.",
                 SamplingWarning,

@@ -13,8 +13,8 @@ from .quantiles import mixture_quantile
 
 # Share of the posterior on either side that a mean leaves out.
 _TAIL = 0.002
-# Models times rows that are predicted at once.
-_PREDICTIONS_AT_ONCE = 2_000_000
+# Models times rows that are predicted at once, and columns times rows that are copied for it.
+_NUMBERS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Mixture:
             return mean, np.where(finite > 0, self.y_scale * std, np.nan), 1.0 - finite
 
     def _chunks(self, X: np.ndarray) -> Iterator[np.ndarray]:
-        size = max(1, _PREDICTIONS_AT_ONCE // len(self.models))
+        size = max(1, _NUMBERS_AT_ONCE // max(len(self.models), X.shape[1]))
         return (X[i : i + size] for i in range(0, len(X), size))
 
     def _at(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +79,7 @@ class Mixture:
 
         The second is the variance of the mean in units of the noise variance.
         """
-        columns = np.ascontiguousarray(X.T)
+        columns = np.ascontiguousarray(X.T, dtype=np.float64)
         means, factors = np.empty((2, len(self.models), len(X)))
         # The intercept has a flat prior, so that nothing shrinks its variance.
         intercept = 0.0 if self.plug_in else 1.0 / self.n
@@ -141,7 +141,7 @@ class Mixture:
         self, picks: np.ndarray, X: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """Do the same with models that are given, one a draw, by their positions."""
-        columns = np.ascontiguousarray(X.T)
+        columns = np.ascontiguousarray(X.T, dtype=np.float64)
         nu, lam = self.noise_prior
         means, noises = np.empty((len(picks), len(X))), np.empty(len(picks))
         with np.errstate(all="ignore"):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import gammaln
 
 from .kernels import opcodes
 from .kernels.chain import ALL_NUMBERS, AllRows, Chain, Few, Scratch
@@ -242,9 +243,9 @@ def make_problem(
 
     `known` are trees in the columns in use; see `known_terms.py` for what is asked of them.
     """
-    whole = table.padded is not None and len(table.used) == len(table.padded)
-    columns = table.padded if whole else padded_columns(table.X[:, table.used])
-    assert columns is not None
+    columns = table.padded
+    if columns is None:
+        columns = padded_columns(table.X, table.used, len(table.y))
     x = columns.reshape(-1)
     root_weight = pad(np.sqrt(table.weights), 0.0)
     # In units of its largest value first, so that squares neither overflow nor vanish. In place,
@@ -315,12 +316,14 @@ def _limits(tree_prior: TreePrior) -> np.ndarray:
 
 
 def log_prior(problem: Problem, trees: Sequence[np.ndarray]) -> float:
-    """Return the log prior of a state, up to a constant, with all weights at their prior means.
+    """Return the log prior of a state, up to a constant.
 
-    The variances of the constants are integrated out one by one. It ranks states; the samplers
-    never need it, since everything but ratios cancels.
+    Weights of operators are at their prior means. Those of columns are integrated out where they
+    are learned: among many columns, one that is used already costs little to use again. The
+    variances of the constants are integrated out one by one. It ranks states; the samplers never
+    need it, since everything but ratios cancels.
     """
-    tree, total = problem.tree_prior, 0.0
+    tree, total = problem.tree_prior, _log_columns(problem, trees)
     if not isinstance(problem.terms, int):
         total += len(trees) * np.log(problem.terms.decay)
     operators = {OPERATORS[name].opcode: w for name, w in problem.operator_weights.items()}
@@ -330,7 +333,7 @@ def log_prior(problem: Problem, trees: Sequence[np.ndarray]) -> float:
             depth, op = depths.pop(), int(node["op"])
             split = tree.split_probability(depth)
             if op == opcodes.FEATURE:
-                total += np.log((1.0 - split) * problem.feature_weights[node["feature"]])
+                total += np.log(1.0 - split)
                 continue
             total += np.log(split * operators[op])
             depths += [depth + 1] * BY_OPCODE[op].arity
@@ -339,6 +342,18 @@ def log_prior(problem: Problem, trees: Sequence[np.ndarray]) -> float:
                 total += _log_student(a, tree.slope_shape, tree.slope_scale)
                 total += _log_student(b, tree.offset_shape, tree.offset_scale)
     return float(total)
+
+
+def _log_columns(problem: Problem, trees: Sequence[np.ndarray]) -> float:
+    """Return the log prior of the columns at the leaves: independent, or from Polya's urn."""
+    leaves = [nodes["feature"][nodes["op"] == opcodes.FEATURE] for nodes in trees]
+    columns, counts = np.unique(np.concatenate([[], *leaves]).astype(int), return_counts=True)
+    if not problem.learn:
+        return float(counts @ np.log(problem.feature_weights[columns]))
+    concentration = problem._concentration(problem.feature_weights, _RELEVANT_COLUMNS)
+    total = concentration.sum()
+    drawn = gammaln(concentration[columns] + counts) - gammaln(concentration[columns])
+    return float(drawn.sum() + gammaln(total) - gammaln(total + counts.sum()))
 
 
 def _log_student(x: float, nu: float, scale: float) -> float:

@@ -296,7 +296,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         texts = texts_of("known_terms", self.known_terms)
         known = known_trees(texts, feature_names(self), table.used)
         if known:
-            check_known(known, texts, table.X[:, table.used].T, table.y, table.weights)
+            check_known(known, texts, table.columns, table.y, table.weights)
         return make_problem(
             table,
             weights,
@@ -362,7 +362,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
     ) -> None:
         stopped = watch.interrupted
         self._used = table.used
-        self._range = (table.X.min(axis=0)[table.used], table.X.max(axis=0)[table.used])
+        self._range = (table.columns.min(axis=1), table.columns.max(axis=1))
         self._told: set[str] = set()
         self._rows = table.sample(MOST_ROWS_KEPT)
         try:

@@ -20,7 +20,7 @@ class Stages:
 
     def predict(self, X: np.ndarray) -> Iterator[np.ndarray]:
         """Yield what each model predicts; nan where it has no finite value."""
-        columns = np.ascontiguousarray(X.T)
+        columns = np.ascontiguousarray(X.T, dtype=np.float64)
         with np.errstate(all="ignore"):
             for chain in self._chains:
                 for nodes, n_terms in zip(chain.nodes, chain.n_terms, strict=True):

@@ -32,10 +32,11 @@ class DataWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Table:
-    """Validated training data. Arrays belong to the library."""
+    """Validated training data. Arrays belong to the library, but for `X` where it says so."""
 
     X: np.ndarray
-    """All columns the user passed."""
+    """All columns the user passed. Where some of them cannot matter, this is the user's own array,
+    so that it is not copied for their sake."""
     y: np.ndarray
     weights: np.ndarray
     """Row weights, all positive: rows of weight zero are gone."""
@@ -44,8 +45,8 @@ class Table:
     position: np.ndarray | None = None
     """Numbers of the rows in the user's table; None counts them from 0."""
     padded: np.ndarray | None = None
-    """The columns as the kernels want them, one a row, with the padding; `X` is then a view of it,
-    so that a large table is copied only once."""
+    """The columns in use as the kernels want them, one a row, with the padding; where all are in
+    use, `X` is a view of it. So a large table is copied only once."""
 
     def sample(self, most: int) -> Table:
         """Return at most so many of the rows, at random but always the same ones."""
@@ -55,7 +56,15 @@ class Table:
             rows = np.sort(np.random.default_rng(n).choice(n, most, replace=False))
         position = self.row_numbers[rows]
         weights = np.array(self.weights[rows])
-        return Table(self.X[rows].copy(), self.y[rows], weights, self.used, position)
+        X = np.array(self.X[rows], dtype=np.float64, order="C")
+        return Table(X, self.y[rows], weights, self.used, position)
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The columns in use, one a row."""
+        if self.padded is None:
+            return self.X[:, self.used].T
+        return self.padded[:, : len(self.y)]
 
     @property
     def row_numbers(self) -> np.ndarray:
@@ -80,16 +89,17 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     _refuse_text(X, "X")
     _refuse_text(y, "y")
     _refuse_not_finite_y(y)
+    # What float64 can hold stays what it is: a column becomes float64 when it is copied.
+    is_plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.dtype.itemsize <= 8
+    dtype = "numeric" if is_plain else [np.float64, np.float32]
     with np.errstate(all="ignore"):  # sums of very large values overflow in there
-        X, y = validate_data(
-            estimator, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False,
-            y_numeric=True,
-        )  # fmt: skip
+        X, y = validate_data(estimator, X, y, dtype=dtype, ensure_all_finite=False, y_numeric=True)
     _refuse_not_finite(estimator, X)
     weights = _check_weights(sample_weight, len(y))
     keep = weights > 0
+    rows: Any = slice(None)
     if not keep.all():
-        X, y, weights = X[keep], y[keep], weights[keep]
+        rows, y, weights = keep, y[keep], weights[keep]
     y = np.array(y, dtype=np.float64)
     if len(y) < FEWEST_ROWS:
         rows = _count(len(y), "row") + ("" if keep.all() else " of positive weight")
@@ -122,27 +132,35 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
             DataWarning,
             stacklevel=3,
         )
-    used = _usable_columns(estimator, X)
-    columns = padded_columns(X)
+    used = _usable_columns(estimator, X, rows)
+    columns = padded_columns(X, used, len(y), rows)
+    whole = len(used) == X.shape[1]
+    X = columns[:, : len(y)].T if whole else X[rows]
     position = None if keep.all() else np.flatnonzero(keep)
-    return Table(columns[:, : len(y)].T, y, weights, used, position, columns)
+    return Table(X, y, weights, used, position, columns)
 
 
-def padded_columns(X: np.ndarray) -> np.ndarray:
-    """Return the columns of a table, one a row, with copies of the first row behind them."""
-    n_rows, n_columns = X.shape
-    columns = np.empty((n_columns, padded(n_rows)))
-    for i in range(n_columns):
-        columns[i, :n_rows] = X[:, i]
-        columns[i, n_rows:] = X[0, i]
+def padded_columns(
+    X: np.ndarray, used: np.ndarray, n_rows: int, rows: slice | np.ndarray = slice(None)
+) -> np.ndarray:
+    """Return some columns of a table, one a row, with copies of the first value behind them.
+
+    Of the rows, those that `rows` says, which are `n_rows`.
+    """
+    columns = np.empty((len(used), padded(n_rows)))
+    for column, i in zip(columns, used, strict=True):
+        column[:n_rows] = X[rows, i]
+        column[n_rows:] = column[0]
     return columns
 
 
 def check_new_rows(estimator: Any, X: Any) -> np.ndarray:
-    """Validate rows to predict on."""
+    """Validate rows to predict on; numbers of single precision stay so, to spare a copy."""
     _refuse_text(X, "X")
     with np.errstate(all="ignore"):
-        X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        X = validate_data(
+            estimator, X, dtype=[np.float64, np.float32], ensure_all_finite=False, reset=False
+        )
     _refuse_not_finite(estimator, X)
     return X
 
@@ -335,21 +353,22 @@ def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     return weights
 
 
-def _usable_columns(estimator: Any, X: np.ndarray) -> np.ndarray:
-    """Return the columns that vary and are not repeated; warn about the others."""
-    varies = np.array([(column != column[0]).any() for column in X.T])
-    constant = np.flatnonzero(~varies)
+def _usable_columns(estimator: Any, X: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+    """Return the columns that vary and are not repeated on the rows; warn about the others."""
     seen: dict[bytes, int] = {}
-    used, repeated = [], []
-    for i in np.flatnonzero(varies):
-        digest = hashlib.sha256((X[:, i] + 0.0).tobytes()).digest()
-        first = seen.setdefault(digest, int(i))
+    used, constant, repeated = [], [], []
+    for i in range(X.shape[1]):
+        column = X[rows, i] + 0.0  # which makes -0.0 the same as 0.0
+        if (column == column[0]).all():
+            constant.append(i)
+            continue
+        first = seen.setdefault(hashlib.sha256(column.tobytes()).digest(), i)
         if first == i:
-            used.append(int(i))
+            used.append(i)
         else:
-            repeated.append((int(i), first))
+            repeated.append((i, first))
     parts = []
-    if len(constant):
+    if constant:
         names = ", ".join(repr(column_name(estimator, i)) for i in constant[:5])
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         parts.append(f"constant: {names}{more}")

@@ -97,6 +97,13 @@ def test_tiny_concentrations(trees):
     check(features, shapes[1])
 
 
+def test_a_thousand_columns():
+    (_, features), shapes = weights_of(TREES, np.full(1000, 0.004))
+    check(features, shapes[1])
+    # Most columns have no weight at all, and so can be left undrawn.
+    assert np.mean(np.diff(features) == 0) > 0.5
+
+
 def test_weights_that_all_vanish_leave_the_old_ones():
     made = problem(table(n_rows=8, n_features=2), OPERATORS, TermsPrior(3, 0.5), learn=True)
     prior = made.new_prior((0.25, 3.0))

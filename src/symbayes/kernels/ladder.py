@@ -26,7 +26,7 @@ _MOST_STARTS = 1_000
 # Steps between two updates of the scales of the constants and of the weights.
 _STEPS_A_SCALE_UPDATE = 16
 # The update of weights costs time with the number of columns.
-_COLUMNS_A_STEP = 4
+_COLUMNS_A_STEP = 64
 
 # Directions of a replica: the end of the ladder it was at last.
 _NOWHERE, _FROM_COLD, _FROM_HOT = 0, 1, 2

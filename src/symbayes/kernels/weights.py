@@ -4,11 +4,18 @@ The weights have Dirichlet priors. Given the trees they are Dirichlet again, wit
 times each operator or column occurs added, so nothing is rejected.
 """
 
+import math
+
 from .chain import tree_start
 from .compiling import kernel, merged
 from .opcodes import FEATURE
-from .rng import gamma
+from .rng import gamma, uniform
 from .tree import subtree_end
+
+# Concentrations of many columns: numbers with a smaller one are mostly next to nothing.
+_SMALL = 0.05
+# The logarithm of what is nothing beside 1.
+_LOG_NOTHING = math.log(1.0e-20)
 
 
 @kernel
@@ -16,13 +23,29 @@ def _draw(rng, concentration, counts, offset, cdf):
     """Draw weights given counts (which are overwritten), and write their running sums."""
     total = 0.0
     last = 0
+    # Only where the sum of all is of the size of 1, so that nothing below 1e-20 has a part in it.
+    together = 0.0
+    for i in range(concentration.shape[0]):
+        together += concentration[i]
+    limit = _SMALL if together >= 1.0 else 0.0
+    small, vanishes = -1.0, 0.0
     for i in range(concentration.shape[0]):
         shape = concentration[i] + counts[offset + i]
         counts[offset + i] = 0.0
-        if shape > 0.0:
+        if shape <= 0.0:
+            continue
+        if shape < limit:
+            # As `gamma` does it, but most of these numbers need not be finished.
+            if shape != small:
+                small, vanishes = shape, math.exp(shape * _LOG_NOTHING)
+            boost = 1.0 - uniform(rng)
+            if boost < vanishes:
+                continue
+            counts[offset + i] = boost ** (1.0 / shape) * gamma(rng, shape + 1.0)
+        else:
             counts[offset + i] = gamma(rng, shape)
-            total += counts[offset + i]
-            last = i
+        total += counts[offset + i]
+        last = i
     if not (total > 0.0):
         return  # all vanished, which tiny concentrations may do: the old weights stay
     running = 0.0

@@ -245,7 +245,7 @@ class Replicas:
         problem, trees = self.problem, self.trees()
         if len(trees) >= problem.most_terms or isinstance(problem.terms, int):
             return
-        tree = shelf.library_for(problem).best_for(self.residual())
+        tree = shelf.library_for(problem).best_for(self.residual(), trees)
         if tree is None or len(tree) > problem.max_nodes:
             return
         before = self.score

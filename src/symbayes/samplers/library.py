@@ -1,8 +1,9 @@
 """Small expressions matched against a residual: which further term would explain most of it?
 
 A product of two columns among hundreds is hopeless to find by chance, and neither column alone
-shows that it matters. Comparing the residual with all products at once takes milliseconds.
-For the search phase only, since it looks at the data.
+shows that it matters. Comparing the residual with all products at once takes milliseconds; where
+there are too many to be listed, `pairs.py` does it. For the search phase only, since it looks at
+the data.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from ..evaluation import evaluate_trees
 from ..operators import OPERATORS
 from ..problem import Problem
 from .building import join, leaf, product_of_powers
+from .pairs import Pairs
 
-# Expressions in the library at most: pairs of some 200 columns.
+# Expressions that are listed at most: with pairs of some 200 columns.
 _MOST_EXPRESSIONS = 25_000
 # They are made in parts, which bounds the memory it takes.
 _EXPRESSIONS_A_PART = 2_000
 # A column whose spread is a smaller part of its size is a constant.
 _CONSTANT = 1.0e-8
+# The spread of a term times a function, where it rules out rounding errors.
+_LEAST_VARIANCE = 1.0e-6
 # Powers in products of two or three columns, and of four.
 _POWERS, _FEWER_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), (1.0, -1.0, 2.0, -2.0)
 
@@ -50,8 +54,18 @@ class Library:
         self._used = data.root_weight > 0
         self._root = data.root_weight[self._used]
         columns = np.flatnonzero(problem.feature_weights > 0).tolist()
-        trees = islice(expressions(columns, problem.operator_weights), _MOST_EXPRESSIONS)
+        operators = problem.operator_weights
         table = data.x.reshape(-1, len(data.y))[:, self._used]
+        most = _MOST_EXPRESSIONS
+        self._operators, self._table = operators, table
+        self._pairs: list[Pairs] = []
+        of_one = len(columns) * (1 + len(_unary(operators)))
+        if of_one + len(columns) * (len(columns) - 1) // 2 > most:
+            most = min(most, of_one)
+            self._pairs = [
+                Pairs(name, columns, table, self._root) for name in "*/" if name in operators
+            ]
+        trees = islice(expressions(columns, operators), most)
         self._parts: list[_Part] = []
         while some := list(islice(trees, _EXPRESSIONS_A_PART)):
             good, values = self._standardised(some, table)
@@ -74,16 +88,52 @@ class Library:
             good = np.isfinite(length) & (length > _CONSTANT * np.sqrt(len(self._root)))
         return good, values[good] / length[good, None]
 
-    def best_for(self, residual: np.ndarray) -> np.ndarray | None:
-        """Return the tree that explains most of a residual, given on all rows of the problem."""
-        wanted = residual[self._used].astype(np.float32)
+    def best_for(self, residual: np.ndarray, terms: Sequence[np.ndarray] = ()) -> np.ndarray | None:
+        """Return the tree that explains most of a residual, given on all rows of the problem.
+
+        Among many columns, a term that there is already, times a function of one column, may be it:
+        products of three are too many to be compared.
+        """
+        residual = residual[self._used]
+        wanted = residual.astype(np.float32)
         best, most = None, -1.0
         for part in self._parts:
             gain = np.abs(part.values @ wanted)
             i = int(np.argmax(gain))
             if gain[i] > most:
                 best, most = part.tree(i), float(gain[i])
+        for pairs in self._pairs:
+            tree, gained = pairs.best_for(residual)
+            if gained > most:
+                best, most = tree, gained
+        if self._pairs and "*" in self._operators:
+            for term in terms:
+                factor, gained = self._best_factor(term, residual)
+                if factor is not None and gained > most:
+                    best, most = join("*", term, factor), gained
         return best
+
+    def _best_factor(
+        self, term: np.ndarray, residual: np.ndarray
+    ) -> tuple[np.ndarray | None, float]:
+        """Return the function of one column that a term of the model should be multiplied by.
+
+        Its column is centred here, which makes no difference: the residual has nothing in common
+        with the term itself.
+        """
+        (values,) = evaluate_trees([term], self._table)
+        values = values / np.abs(values).max()
+        wanted = (values * residual).astype(np.float32)
+        level = (values * self._root / np.linalg.norm(self._root)).astype(np.float32)
+        square = (values**2).astype(np.float32)
+        best, most = None, -1.0
+        for part in self._parts:
+            variance = part.values**2 @ square - (part.values @ level) ** 2
+            gain = np.abs(part.values @ wanted) / np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
+            i = int(np.argmax(gain))
+            if gain[i] > most:
+                best, most = part.tree(i), float(gain[i])
+        return best, most
 
 
 class Shelf:
@@ -115,7 +165,7 @@ def _same(first: object, second: object) -> bool:
 
 def expressions(columns: Sequence[int], operators: Mapping[str, float]) -> Iterator[np.ndarray]:
     """Yield small trees, the simplest kinds first."""
-    unary = [name for name in operators if OPERATORS[name].arity == 1 and name not in ("lt", "neg")]
+    unary = _unary(operators)
     leaves = [leaf(i) for i in columns]
     yield from leaves
     for name in unary:
@@ -138,6 +188,10 @@ def expressions(columns: Sequence[int], operators: Mapping[str, float]) -> Itera
         yield from _joined(("/",), above, below, operators)
     for name, x, y in product(unary, leaves, inner):
         yield from _joined(("*", "/"), x, join(name, y), operators)
+
+
+def _unary(operators: Mapping[str, float]) -> list[str]:
+    return [name for name in operators if OPERATORS[name].arity == 1 and name not in ("lt", "neg")]
 
 
 def _joined(
