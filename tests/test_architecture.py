@@ -105,7 +105,7 @@ ORDER = [
     ["commands.destinations", "commands.facts", "commands.parsing", "commands.reading"],
     ["commands.columns", "commands.delivery"],
     ["commands.fit", "commands.predict", "commands.reproduce", "commands.show"],
-    ["commands.demo", "commands.info", "commands.report"],
+    ["commands.demo", "commands.info", "commands.report", "commands.resume"],
     ["commands.arguments"],
     ["commands.running"],
     ["cli"],

@@ -141,9 +141,12 @@ def refuse_existing(path: str | os.PathLike[str]) -> str:
             os.stat(one)
         except FileNotFoundError:
             continue
+        if os.path.isdir(name):
+            break  # the first checkpoint complains about that
         raise FileExistsError(
             f"{one!r} exists, and may be the checkpoint of another run; go on with that one by "
-            f"BayesianSymbolicRegressor.resume({name!r}, X, y), remove it, or name another file"
+            f"BayesianSymbolicRegressor.resume({name!r}, X, y), remove it (and what is kept of the "
+            "one before it), or name another file"
         )
     return name
 

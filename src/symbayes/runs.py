@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from .answers import SamplingWarning
 from .chain_answers import ChainAnswers
-from .checkpoint import Checkpoints, read_checkpoint
+from .checkpoint import Checkpoints, Stored, read_checkpoint
 from .diagnostics import cut_short, effort, history, nothing_new
 from .display import Display, reports
 from .fitting import Fitter
@@ -111,15 +111,20 @@ class Runs(ChainAnswers):
         True
         """
         stored = read_checkpoint(path, cls)
-        model: Any = cls(**stored.parameters)
-        model._origin = stored.origin
         given = {"n_jobs": n_jobs, "progress": progress}
-        model.set_params(**{name: value for name, value in given.items() if value is not None})
-        task = pose(model, X, y, sample_weight)
-        stored.check_table(model, task.table)
-        return model._run(
+        changed = {name: value for name, value in given.items() if value is not None}
+        return cls(**stored.parameters | changed)._go_on(stored, X, y, sample_weight, client)
+
+    def _go_on(
+        self: Estimator, stored: Stored, X: Any, y: Any, sample_weight: Any, client: Any = None
+    ) -> Estimator:
+        """Go on with the run of a checkpoint, whose parameters these are."""
+        self._origin = stored.origin
+        task = pose(self, X, y, sample_weight)
+        stored.check_table(self, task.table)
+        return self._run(
             task, stored.entropy, client, stored.checkpoints(),
-            lambda: stored.point(task, int(model.chains)), None, stored.seconds,
+            lambda: stored.point(task, int(self.chains)), None, stored.seconds,
         )  # fmt: skip
 
     def _run(
