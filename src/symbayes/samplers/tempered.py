@@ -367,9 +367,9 @@ def _save_settling(
 
 
 def _paused(begun: Trace, ladders: list[Replicas], **changes: Any) -> Trace:
-    """Return a trace as it is now, with what it takes to go on."""
+    """Return a trace as it is now, with what it takes to go on; draws have no weights yet."""
     states = [one.state() for one in ladders]
-    return replace(begun, pause=replace(begun.pause, ladders=states, **changes))
+    return replace(begun, weights=[], pause=replace(begun.pause, ladders=states, **changes))
 
 
 def _begin_at(ladders: list[Replicas], found: Found) -> None:
