@@ -442,17 +442,6 @@ def test_a_disk_that_has_room_again(always, path, monkeypatch):
     resume(path, X, NOISY)
 
 
-def test_a_real_disk_that_is_full(always):
-    """Where there is a very small one; see docs/testing.md."""
-    folder = os.environ.get("SYMBAYES_SMALL_DISK")
-    if folder is None:
-        pytest.skip("SYMBAYES_SMALL_DISK names no folder on a very small disk")
-    path = Path(folder) / "run.checkpoint"
-    with pytest.warns(SamplingWarning, match="No space left on device"):
-        whole = small(**TEMPERED | {"draws": 2000}).fit(X, NOISY, checkpoint=path)
-    assert digest(resume(path, X, NOISY)) == digest(whole)
-
-
 # Files that are damaged.
 
 
