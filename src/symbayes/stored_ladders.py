@@ -126,6 +126,7 @@ def _is_sound(ladder: LadderState, n_trees: int, problem: Problem) -> bool:
         and chains["rng"].any(axis=1).all()
         and all(_is_cdf(cdf) for cdf in cdfs)
         and _within(ladder.priors["scales"], np.finfo(float).tiny, LARGEST)
+        and (own["clock"] >= 0).all()
         and ("replica" not in own or _is_ladder(own))
     )
 

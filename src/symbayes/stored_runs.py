@@ -133,6 +133,8 @@ def _trace_from_parts(
         exchanges=_generator_from(document["exchanges"]),
     )
     chains = _chains(document["most"], parts, n, KEPT + temperatures, problem)
+    if not all(map(_are_in_order, chains, ladders)):
+        raise Damage("the times of its draws cannot be")
     weights = parts.within("weights", np.float64, (None,), 0.0)
     counts = parts.within("counts", np.int64, (n, 3, N_MOVES), 0)
     searched = None
@@ -180,6 +182,13 @@ def _chains(most: Any, parts: Parts, n: int, width: int, problem: Problem) -> li
         result.append(chain)
         start += count
     return result
+
+
+def _are_in_order(chain: ChainTrace, ladder: LadderState) -> bool:
+    """Return whether the times of draws, if there are any, come before where the chain is."""
+    return not chain.times or bool(
+        (np.diff([*chain.times, int(ladder.own["clock"][0]) + 1]) >= 0).all()
+    )
 
 
 def _search_to_parts(search: SearchState) -> tuple[dict[str, Any], Arrays]:
