@@ -103,14 +103,13 @@ def stopped(path, phase="drawing", done=0, **options):
 # From every phase.
 
 
-@pytest.mark.parametrize("which", ["first", "last"])
-def test_all_phases(every_point, which):
+def test_all_phases(every_point):
     whole, points = every_point(small(**TEMPERED), X, POSITIVE)
     assert points.keys() == {
         "start", "search", "search on other targets", "settling", "drawing", "end",
     }  # fmt: skip
     for copies in points.values():
-        resumed = resume(copies[0 if which == "first" else -1], X, POSITIVE)
+        resumed = resume(copies[-1], X, POSITIVE)
         assert digest(resumed) == digest(whole)
         assert_same(resumed, whole)
         assert resumed.diagnostics_["proposals"] == whole.diagnostics_["proposals"]
@@ -138,6 +137,18 @@ def test_every_single_checkpoint(every_point, options):
             assert digest(resume(copy, X, POSITIVE)) == digest(whole), copy.name
 
 
+@pytest.mark.slow
+def test_an_exact_formula(every_point):
+    """The search ends with looking for a shorter form, which is done again."""
+    y = np.sqrt(X[:, 0] ** 2 + X[:, 1] ** 2 + 3)
+    whole, points = every_point(small(**TEMPERED | {"tune": 8000, "chains": 4}), X, y)
+    assert whole.diagnostics_["search_agreed"]
+    assert whole._earlier.trace.pause.exact
+    for copies in points.values():
+        for copy in copies[::5]:
+            assert digest(resume(copy, X, y)) == digest(whole), copy.name
+
+
 def test_the_sampler_of_the_paper(every_point):
     whole, points = every_point(small(**PAPER), X, NOISY)
     for copies in points.values():
@@ -150,10 +161,11 @@ def test_warm_up_that_is_gone_through_again(every_point, monkeypatch):
     """A restart, and the settling after it, are parts of a run like all others."""
     monkeypatch.setattr(tempered, "_FAR_BEHIND", 0.0)
     monkeypatch.setattr(tempered, "settled", lambda *_: False)
-    options = TEMPERED | {"sampler": TemperedSampler(temperatures=3, search=False)}
-    whole, points = every_point(small(**options), X, NOISY)
+    sampler = TemperedSampler(temperatures=3, steps_per_draw=10, search=False)
+    options = {"sampler": sampler, "tune": 300, "draws": 130}
+    whole, points = every_point(small(**TEMPERED | options), X, NOISY)
     assert whole.diagnostics_["restarts"] == 3
-    for copy in [*points["settling"][::13], *points["drawing"][::7]]:
+    for copy in [*points["settling"][::7], *points["drawing"][::5]]:
         resumed = resume(copy, X, NOISY)
         assert digest(resumed) == digest(whole)
         assert resumed.diagnostics_["restarts"] == 3

@@ -30,9 +30,8 @@ def killed(kind, folder, seed, kills, in_writes):
     return result["seen"]
 
 
-@pytest.mark.parametrize("kind", ["tempered", "paper"])
-def test_a_few_kills(tmp_path, kind):
-    assert sum(killed(kind, tmp_path, 1, 3, 0.4).values()) == 3
+def test_a_few_kills(tmp_path):
+    assert sum(killed("tempered", tmp_path, 1, 3, 0.4).values()) == 3
 
 
 @pytest.mark.slow
@@ -40,7 +39,7 @@ def test_a_few_kills(tmp_path, kind):
 def test_many_kills(tmp_path, kind):
     seen = killed(kind, tmp_path, 2, 20, 0.3)
     assert sum(seen.values()) == 20
-    assert {"drawing"} <= seen.keys()
+    assert "drawing" in seen
 
 
 @pytest.mark.slow

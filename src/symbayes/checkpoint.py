@@ -126,6 +126,7 @@ def begin_checkpoints(
         "entropy": entropy,
         "origin": model._origin,
     }
+    remove_unfinished(path)
     checkpoints = Checkpoints(path, lasting, writer.arrays())
     checkpoints.write(point, 0.0)
     return checkpoints
