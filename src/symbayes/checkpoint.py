@@ -199,7 +199,8 @@ class Stored:
         if isinstance(task.sampler, PaperSampler):
             like = PaperChain(problem, seed).state()
         else:
-            like = Replicas(problem, seed, task.sampler.powers(problem.data.n)).state()
+            powers = task.sampler.powers(problem.data.n)
+            like = Replicas(task.sampler.in_stages(problem), seed, powers).state()
         try:
             point = from_parts(self.run, parts, chains, like, problem)
             parts.finish()

@@ -134,7 +134,7 @@ class TemperedSampler:
 
         From a point that a run has reached `before`, it goes on. Such points are told to `save`.
         """
-        problem = self._in_stages(problem)
+        problem = self.in_stages(problem)
         settling: tuple[int, int] | None = (0, 0)
         if before is None or before.trace is None:
             state = None if before is None else before.search
@@ -211,7 +211,7 @@ class TemperedSampler:
         exchanges = np.random.default_rng(seeds[0].spawn(1)[0])
         return ladders, replace(begun, pause=replace(begun.pause, exchanges=exchanges))
 
-    def _in_stages(self, problem: Problem) -> Problem:
+    def in_stages(self, problem: Problem) -> Problem:
         """Return the problem as it is judged: on a part of the rows first where that pays."""
         n = np.count_nonzero(problem.data.root_weight)
         m = self.first_rows
