@@ -14,7 +14,14 @@ import time
 import joblib
 import pytest
 
-from symbayes import ClusterError, SamplingWarning
+from symbayes import (
+    BayesianSymbolicRegressor,
+    ClusterError,
+    SamplingWarning,
+    archive,
+    checkpoint,
+    display,
+)
 from symbayes.samplers import elsewhere, joblib_workers
 from symbayes.samplers.joblib_workers import JoblibWorkers
 from symbayes.samplers.running import Watch, Workers
@@ -142,6 +149,33 @@ def test_all_workers_are_killed_for_good(cluster, monkeypatch):
 
     with pytest.raises(ClusterError, match=r"no worker for \d+ seconds; start workers"):
         sample(Disturbed(client, disturb))
+
+
+@pytest.mark.parametrize("phase", ["search", "drawing"])
+def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase):
+    """All workers are killed for good; the run goes on without a cluster, to the same draws."""
+    monkeypatch.setattr(dask_workers, "_SECONDS_WITHOUT", 3.0)
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    processes, client = cluster(2)
+
+    def disturb(status):
+        if status.phase == phase and status.done >= status.total // 2:
+            for process in processes.workers:
+                process.kill()
+
+    options = {"chains": 2, "tune": 1000, "draws": 200, "warm_start": True}
+    path = tmp_path / "run.checkpoint"
+    message = (
+        r"no worker for \d+ seconds; .*; Bayesian.*resume\('.*run\.checkpoint', X, y\) goes on"
+    )
+    with pytest.raises(ClusterError, match=message):
+        small(**options, progress=disturb).fit(X, NOISY, client=client, checkpoint=path)
+    point = archive.read_archive(path, "checkpoint", 1)[0]["point"]
+    assert (point["search"] is not None) == (phase == "search")
+    resumed = BayesianSymbolicRegressor.resume(path, X, NOISY)
+    whole = small(**options).fit(X, NOISY)
+    assert_same_trace(whole._earlier.trace, resumed._earlier.trace)
 
 
 def test_a_worker_hangs(cluster, expected, monkeypatch):

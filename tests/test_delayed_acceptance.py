@@ -27,7 +27,7 @@ from .test_tempered import SMALL, sample, target
     ],
 )
 def test_rows_that_proposals_are_judged_on_first(first_rows, n_rows, part):
-    staged = TemperedSampler(first_rows=first_rows)._in_stages(target(n_rows))
+    staged = TemperedSampler(first_rows=first_rows).in_stages(target(n_rows))
     assert (staged.part.n if staged.part else 0) == (part or 0)
     assert staged.data.n == n_rows
 

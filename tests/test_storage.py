@@ -27,7 +27,7 @@ from symbayes import (
     TreePrior,
     posterior,
     posterior_parts,
-    regressor,
+    runs,
 )
 from symbayes.archive import write_archive
 
@@ -184,7 +184,7 @@ def test_models_thinned_out(path, monkeypatch):
 
 
 def test_some_of_the_rows(path, monkeypatch):
-    monkeypatch.setattr(regressor, "MOST_ROWS_KEPT", 20)
+    monkeypatch.setattr(runs, "MOST_ROWS_KEPT", 20)
     fresh = small().fit(X, NOISY)
     loaded = reloaded(fresh, path)
     assert loaded._rows.X.shape == (20, 2)

@@ -2,11 +2,12 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
 from symbayes import whole_file
-from symbayes.whole_file import replacing
+from symbayes.whole_file import previous_of, remove_unfinished, replacing
 
 needs_user = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions do not bind root"
@@ -175,3 +176,51 @@ def test_a_write_protected_file_stays(tmp_path):
     with pytest.raises(PermissionError, match="this file is write-protected"):
         write(path)
     assert path.read_bytes() == b"old"
+
+
+# Files of which the one before is kept.
+
+
+def succeed(path, content):
+    with replacing(str(path), keep=True) as file:
+        file.write(content)
+
+
+def test_the_one_before_stays(tmp_path):
+    path = tmp_path / "file"
+    for content in (b"first", b"second", b"third"):
+        succeed(path, content)
+    assert path.read_bytes() == b"third"
+    assert Path(previous_of(str(path))).read_bytes() == b"second"
+    assert names(tmp_path) == ["file", "file.previous"]
+
+
+def test_a_write_that_fails_leaves_both(tmp_path):
+    path = tmp_path / "file"
+    succeed(path, b"first")
+    succeed(path, b"second")
+    with pytest.raises(TypeError, match="bytes-like"):
+        succeed(path, "third")
+    assert path.read_bytes() == b"second"
+    assert Path(previous_of(str(path))).read_bytes() == b"first"
+    assert names(tmp_path) == ["file", "file.previous"]
+
+
+def test_it_is_beside_what_a_link_leads_to(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "elsewhere" / "file")
+    succeed(link, b"first")
+    succeed(link, b"second")
+    assert link.is_symlink()
+    assert names(tmp_path / "elsewhere") == ["file", "file.previous"]
+    assert Path(previous_of(str(link))).read_bytes() == b"first"
+
+
+def test_what_was_left_unfinished_is_removed(tmp_path):
+    path = tmp_path / "file [1]*"
+    others = ["file", "file.previous", f"{path.name}.new", f"{path.name}.previous"]
+    for name in (*others, f"{path.name}.{'0' * 16}.new", f"{path.name}.{'ab' * 8}.new"):
+        (tmp_path / name).touch()
+    remove_unfinished(str(path))
+    assert names(tmp_path) == sorted(others)

@@ -113,7 +113,7 @@ def _data(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def _speeds(rounds: int, seconds: float) -> dict[str, float]:
     whole = problem_for(*_data(_MANY, 0), TermsPrior(), operators="default")
     sampler = TemperedSampler()
-    staged = sampler._in_stages(whole)
+    staged = sampler.in_stages(whole)
     names = ("first 1,024 rows", "all rows at once")
     runs: dict[str, list[float]] = {name: [] for name in names}
     for seed in range(rounds):

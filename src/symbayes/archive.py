@@ -85,6 +85,8 @@ def write_archive(
     version: int,
     document: dict[str, Any],
     arrays: Mapping[str, np.ndarray],
+    *,
+    keep: bool = False,
 ) -> None:
     """Save a document and arrays in one file: the same bytes for the same content.
 
@@ -103,6 +105,8 @@ def write_archive(
     arrays : dict of str to ndarray
         Of bool, int8 to int64, uint8 to uint64, float32 or float64; a structured array goes in
         field by field. Names are of a-z, 0-9, "_" and "-", with "/" between parts.
+    keep : bool
+        Whether a file that is replaced stays beside the new one (`whole_file.previous_of`).
 
     Examples
     --------
@@ -125,7 +129,7 @@ def write_archive(
             f"{target!r} would have {size} bytes in {len(members)} members, and a file can have "
             f"{MOST_BYTES} in {MOST_MEMBERS}; save less"
         )
-    with replacing(target) as file:
+    with replacing(target, keep=keep) as file:
         write_zip(file, members)
 
 

@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from threadpoolctl import threadpool_limits
 
 from .answers import SamplingWarning
-from .chain_answers import ChainAnswers
-from .column_weights import check_buildable, resolve_feature_weights
-from .diagnostics import cut_short, effort, history, nothing_new
-from .display import Display, reports
-from .fitting import Fitter
-from .guesses import guessed_trees, known_trees, texts_of
-from .kernels import units
-from .known_terms import check_known
-from .listing import Lister
+from .checkpoint import begin_checkpoints, refuse_existing
 from .notebook import NotebookDisplay
-from .operators import operator_weights
-from .parameters import Sampler, check_parameters, check_seed, terms_for
-from .posterior import NoFiniteModel, make_posterior
-from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior
-from .problem import Problem, make_problem
+from .posing import pose
+from .prior import NoisePrior, TermsPrior, TreePrior
 from .progress import Progress
+from .runs import Runs
 from .samplers.paper import PaperSampler
-from .samplers.placing import workers_for
-from .samplers.running import NoStart, Report, Watch, Workers
+from .samplers.pause import Point
 from .samplers.tempered import TemperedSampler
-from .stages import Stages
-from .trace import Trace
-from .validation import Table, check_table, feature_names, target_name
-from .verdict import judge, stacking_advice
-from .warm_start import remember, trace_to_go_on_with
-
-#: Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
-MOST_ROWS_KEPT = 10_000
+from .warm_start import trace_to_go_on_with
 
 
-class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, BaseEstimator):
+class BayesianSymbolicRegressor(NotebookDisplay, Runs, RegressorMixin, BaseEstimator):
     """Bayesian symbolic regression.
 
     The model is ``y = b0 + b1 g1(x) + ... + bK gK(x) + noise``. Each g is a formula, drawn from a
@@ -168,9 +150,6 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
     '8*x1**3 + 8*x0**2 - 15'
     """
 
-    # Whether a display ends with the verdict; not where it is said elsewhere.
-    _says_verdict = True
-
     def __init__(
         self,
         operators: str | Iterable[str] | Mapping[str, float] = "default",
@@ -215,7 +194,13 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
         self.progress = progress
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, client: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        client: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> BayesianSymbolicRegressor:
         """Sample the posterior over formulas.
 
@@ -229,6 +214,10 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
             A Dask cluster to run the chains on. Without one they run in threads, or where a
             joblib backend that you have chosen says
             (``with joblib.parallel_config(backend="dask")``, or "loky"). The result is the same.
+        checkpoint : str or path-like, optional
+            A new file, to which the state of the run is written when it begins, every minute or so,
+            and when it ends: what was killed goes on from there with `resume`, to the same draws.
+            The one before stays beside it as ``PATH.previous``.
 
         Returns
         -------
@@ -236,19 +225,14 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
             Ctrl-C ends the run early; what was drawn so far is kept, and a warning says so. A
             second one within two seconds raises KeyboardInterrupt.
         """
-        sampler = check_parameters(self)
-        random_state = check_seed(self.random_state)
-        terms = terms_for(sampler, self.n_terms)
-        weights = operator_weights(self.operators)
-        table = check_table(self, X, y, sample_weight)
-        self._target = target_name(y)
-        problem = self._make_problem(table, weights, terms, sampler.noise_prior)
-        guesses = self._guesses(problem, table)
+        path = None if checkpoint is None else refuse_existing(checkpoint)
+        task = pose(self, X, y, sample_weight)
         before = None
         if self.warm_start:
             before = trace_to_go_on_with(
-                getattr(self, "_earlier", None), problem, sampler, int(self.chains), int(self.draws)
-            )
+                getattr(self, "_earlier", None), task.problem, task.sampler, int(self.chains),
+                int(self.draws),
+            )  # fmt: skip
             if before is None and hasattr(self, "_posterior"):
                 warnings.warn(
                     "warm_start: there is nothing to go on with, so the fit begins anew; a model "
@@ -257,144 +241,9 @@ class BayesianSymbolicRegressor(NotebookDisplay, ChainAnswers, RegressorMixin, B
                     SamplingWarning,
                     stacklevel=2,
                 )
-        fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
-        lister = Lister(fitter, feature_names(self), table.used)
-        with Display(not callable(self.progress) and bool(self.progress)) as display:
-            if not units.is_cached(sampler.name):
-                display.say("compiling, once (about ten seconds)")
-            units.load(sampler.name)
-            watch = Watch(self.timeout)
-            report = reports(self.progress, display, lister, watch)
-            # Chains share the cores; threads of the linear algebra would only get in their way.
-            with threadpool_limits(1, user_api="blas"), watch:
-                with workers_for(self.n_jobs, int(self.chains), client) as workers:
-                    trace = self._sample(
-                        problem, sampler, guesses, random_state, workers, watch, report, before
-                    )
-                self._finish(fitter, lister, trace, before, table, watch)
-            if self.warm_start:
-                self._earlier = remember(trace, problem, sampler)
-            if self._says_verdict:
-                display.conclude(self.diagnostics_["verdict"])
-        return self
-
-    def _make_problem(
-        self,
-        table: Table,
-        weights: dict[str, float],
-        terms: TermsPrior | int,
-        default_noise: NoisePrior,
-    ) -> Problem:
-        tree_prior = self.tree_prior or TreePrior()
-        by_column = resolve_feature_weights(self.feature_weights, feature_names(self), table.used)
-        check_buildable(weights, tree_prior, int((by_column > 0).sum()))
-        if isinstance(terms, int) and terms >= len(table.y):
-            raise ValueError(
-                f"n_terms is {terms} and there are {len(table.y)} rows to fit them to; n_terms must"
-                f" be at most {len(table.y) - 1}, or 'auto'"
-            )
-        texts = texts_of("known_terms", self.known_terms)
-        known = known_trees(texts, feature_names(self), table.used)
-        if known:
-            check_known(known, texts, table.columns, table.y, table.weights)
-        return make_problem(
-            table,
-            weights,
-            by_column,
-            tree_prior,
-            noise_prior(self.noise_prior, default_noise),
-            terms,
-            self.hyperparameters == "learn",
-            known,
-        )
-
-    def _guesses(self, problem: Problem, table: Table) -> list[list[np.ndarray]]:
-        terms = problem.terms
-        return guessed_trees(
-            texts_of("initial_formulas", self.initial_formulas),
-            feature_names(self),
-            table.used,
-            problem.operator_weights,
-            problem.max_nodes,
-            (terms, terms) if isinstance(terms, int) else (0, terms.most),
-        )
-
-    def _sample(
-        self,
-        problem: Problem,
-        sampler: Sampler,
-        guesses: list[list[np.ndarray]],
-        random_state: np.random.RandomState,
-        workers: Workers,
-        watch: Watch,
-        report: Report,
-        before: Trace | None,
-    ) -> Trace:
-        entropy = random_state.randint(0, 2**31 - 1, size=4).tolist()
-        seeds = np.random.SeedSequence(entropy).spawn(int(self.chains))
-        try:
-            return sampler.sample(
-                problem,
-                tune=sampler.tune if self.tune is None else int(self.tune),
-                draws=int(self.draws),
-                guesses=guesses,
-                seeds=seeds,
-                workers=workers,
-                watch=watch,
-                progress=report,
-                before=before,
-            )
-        except NoStart:
-            raise ValueError(
-                f"no model of {problem.most_terms} terms could be found that is finite on all rows "
-                "and free of redundant terms; use fewer terms (n_terms), more operators, or "
-                "rescale columns of extreme size"
-            ) from None
-
-    def _finish(
-        self,
-        fitter: Fitter,
-        lister: Lister,
-        trace: Trace,
-        before: Trace | None,
-        table: Table,
-        watch: Watch,
-    ) -> None:
-        stopped = watch.interrupted
-        self._used = table.used
-        self._range = (table.columns.min(axis=1), table.columns.max(axis=1))
-        self._told: set[str] = set()
-        self._rows = table.sample(MOST_ROWS_KEPT)
-        try:
-            self._posterior = make_posterior(fitter, trace, watch.over)
-        except NoFiniteModel:
-            raise ValueError(
-                "the coefficients of all formulas found are too large or too small for a number; "
-                "rescale y or columns of extreme size"
-            ) from None
-        self.formulas_, self.formula_objects_ = lister.table(
-            self._posterior.formula_models, watch.over
-        )
-        self._near = lister.near(self._posterior.formula_models)
-        self.best_formula_ = self.select(self.model_selection)
-        self.diagnostics_ = effort(trace)
-        # A Ctrl-C since then leaves formulas unpolished.
-        self.diagnostics_["interrupted"] |= watch.interrupted and not stopped
-        self.diagnostics_ |= judge(trace, fitter.problem, self._posterior.leading_by_chain)
-        self.diagnostics_ |= {"stacking_weights": None, "stacking_gain": None}
-        if self.diagnostics_["chains_disagree"]:
-            self._measure_stacking()
-            self.diagnostics_["verdict"] += stacking_advice(self.diagnostics_["stacking_gain"])
-        self._combine_chains()
-        self.diagnostics_["found"] = [
-            (find.seconds, str(lister.formula(find.trees))) for find in trace.search
-        ]
-        for name in ("history_", "_stages", "_earlier"):
-            if hasattr(self, name):
-                delattr(self, name)  # of an earlier fit
-        if fitter.plug_in:
-            self.history_ = history(trace, fitter.problem)
-            self._stages = Stages(fitter, trace.chains)
-        message = nothing_new(before, trace) or cut_short(trace)
-        if message is not None:
-            warnings.warn(message, SamplingWarning, stacklevel=3)
+        entropy = task.random_state.randint(0, 2**31 - 1, size=4).tolist()
+        start = Point(before)
+        checkpoints = None
+        if path is not None:
+            checkpoints = begin_checkpoints(path, self, task.table, entropy, start)
+        return self._run(task, entropy, client, checkpoints, lambda: start, before)

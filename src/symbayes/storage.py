@@ -7,8 +7,6 @@ the paper's sampler the path is not kept: it would need all training rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +17,6 @@ from .diagnostics import Diagnostics
 from .expression import Expression, constants
 from .fitting import expression_of
 from .formula import Formula
-from .guesses import texts_of
 from .listing import formula_table
 from .operators import operator_weights
 from .parameters import check_parameters, check_seed, terms_for
@@ -28,6 +25,7 @@ from .plain_values import ValueReader, ValueWriter
 from .posterior import Posterior
 from .posterior_parts import from_arrays, operator_names, to_arrays
 from .printing import ALL_DIGITS
+from .stored_parameters import parameters_from_plain, parameters_to_plain
 from .stored_records import check_diagnostics, history_from, history_of
 from .stored_zip import Damage
 from .validation import FEWEST_ROWS, Table, feature_names
@@ -70,10 +68,7 @@ def to_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
     texts, rounded = model.formulas_["formula"], model.formulas_["rounded"]
     writer = ValueWriter()
     document = {
-        "parameters": {
-            name: _plain_parameter(writer, name, value)
-            for name, value in model.get_params(deep=False).items()
-        },
+        "parameters": parameters_to_plain(writer, model),
         # Their numbers may be others in another version.
         "operators": operator_names(),
         "n_columns": int(model.n_features_in_),
@@ -108,24 +103,6 @@ def to_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
     return document, {name: np.asarray(array) for name, array in arrays.items()}
 
 
-def _plain_parameter(writer: ValueWriter, name: str, value: Any) -> Any:
-    """Return a parameter as JSON: what cannot be kept as it is, as what comes closest."""
-    if name == "progress" and callable(value):
-        value = False
-    if name == "random_state" and not isinstance(value, Integral):
-        value = None
-    if name in ("known_terms", "initial_formulas") and value is not None:
-        value = tuple(texts_of(name, value)) if isinstance(value, tuple) else texts_of(name, value)
-    if name in ("operators", "feature_weights") and not (
-        value is None or isinstance(value, str | list | tuple | np.ndarray | Mapping)
-    ):
-        value = list(value)
-    try:
-        return writer.plain(value)
-    except TypeError as error:
-        raise TypeError(f"this model cannot be saved: {name}: {error}") from None
-
-
 def _storable(name: str) -> str:
     """Refuse a name that JSON turns into another: with two halves of a character as two."""
     if name.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") != name:
@@ -139,7 +116,7 @@ def from_parts(kind: type[Estimator], document: dict[str, Any], arrays: Arrays) 
         raise Damage("its document does not have the expected entries")
     parts = Parts(arrays)
     reader = ValueReader(parts)
-    model: Any = kind(**_parameters(kind, reader, document["parameters"]))
+    model: Any = kind(**parameters_from_plain(reader, kind, document["parameters"]))
     _set_columns(model, document["n_columns"], document["names"])
     _set_rows(model, parts)
     _check_settings(model)
@@ -160,12 +137,6 @@ def from_parts(kind: type[Estimator], document: dict[str, Any], arrays: Arrays) 
     reader.finish()
     parts.finish()
     return model
-
-
-def _parameters(kind: Any, reader: ValueReader, plain: Any) -> dict[str, Any]:
-    if not isinstance(plain, dict) or plain.keys() != set(kind._get_param_names()):
-        raise Damage("it does not have the parameters of a model")
-    return {name: reader.value(value) for name, value in plain.items()}
 
 
 def _set_columns(model: Any, n: Any, names: Any) -> None:

@@ -122,7 +122,7 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
             f"{_count(len(y), 'row')} are too few to tell formulas apart: some fit by chance, so "
             "do not trust their probabilities; add data, or say how noisy it is (noise_prior)",
             DataWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     elif ((y == y.min()) | (y == y.max())).all():
         warnings.warn(
@@ -130,7 +130,7 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
             "normal: this is no classifier, and what it says of such a y is not to be trusted; use "
             "one, such as logistic regression, or a y that was measured",
             DataWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     used = _usable_columns(estimator, X, rows)
     columns = padded_columns(X, used, len(y), rows)
@@ -388,6 +388,6 @@ def _usable_columns(estimator: Any, X: np.ndarray, rows: slice | np.ndarray) -> 
         warnings.warn(
             f"Columns that cannot matter are left out: {'; '.join(parts)}",
             DataWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return np.array(used)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from .checksums import checksum
 from .parameters import Sampler
 from .problem import Problem
 from .trace import Trace
@@ -65,11 +61,11 @@ def trace_to_go_on_with(
 
 def _of_table(problem: Problem) -> str:
     data = problem.data
-    return _checksum([data.x, data.y, data.root_weight, problem.y_mean, problem.y_scale])
+    return checksum([data.x, data.y, data.root_weight, problem.y_mean, problem.y_scale])
 
 
 def _of_settings(problem: Problem, sampler: Sampler) -> str:
-    return _checksum(
+    return checksum(
         [
             sampler.drawing,
             sorted(problem.operator_weights.items()),
@@ -81,11 +77,3 @@ def _of_settings(problem: Problem, sampler: Sampler) -> str:
             *problem.known,
         ]
     )
-
-
-def _checksum(parts: Iterable[Any]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode()
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.hexdigest()

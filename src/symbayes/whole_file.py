@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import secrets
 import shutil
@@ -10,18 +11,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
+_PREVIOUS, _NEW = ".previous", ".new"
+
 
 @contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
+def replacing(path: str, *, keep: bool = False) -> Iterator[BinaryIO]:
     """Give a file to write to, which takes the place of `path` once it is complete on disk.
 
     If anything goes wrong, a file that was there stays as it was. If not, its permissions stay, and
-    so does a link: what it leads to is replaced.
+    so does a link: what it leads to is replaced. With `keep` it stays beside the new one, by the
+    name that `previous_of` tells.
     """
     _refuse(path)
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
-    temporary = os.path.join(folder, f".symbayes-{secrets.token_hex(8)}.tmp")
+    token = secrets.token_hex(8)
+    # A name that tells whose it is, where it may be left behind and has to be found again.
+    name = f"{os.path.basename(target)}.{token}{_NEW}" if keep else f".symbayes-{token}.tmp"
+    temporary = os.path.join(folder, name)
     try:
         # Not by `tempfile`, whose files are private; this one gets what the user's umask says.
         file = open(temporary, "xb")  # noqa: SIM115
@@ -36,11 +43,26 @@ def replacing(path: str) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         with suppress(FileNotFoundError):
             shutil.copymode(target, temporary)
+            if keep:
+                os.replace(target, previous_of(path))
         os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
             os.remove(temporary)
         raise
+
+
+def previous_of(path: str) -> str:
+    """Return where the file is that was there before, if it was kept."""
+    return os.path.realpath(path) + _PREVIOUS
+
+
+def remove_unfinished(path: str) -> None:
+    """Remove what was being written with `keep` when the process that wrote it was ended."""
+    target = os.path.realpath(path)
+    for name in glob.glob(f"{glob.escape(target)}.{'[0-9a-f]' * 16}{_NEW}"):
+        with suppress(OSError):
+            os.remove(name)
 
 
 def _refuse(path: str) -> None:

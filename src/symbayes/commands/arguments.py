@@ -11,7 +11,7 @@ from ..experiments.reproduce import ALL, EXPERIMENTS, METHODS, TASKS
 from ..operators import OPERATOR_SETS
 from ..selection import RULES
 from ..stacking import WAYS
-from . import demo, fit, info, predict, report, reproduce, show
+from . import demo, fit, info, predict, report, reproduce, resume, show
 from .parsing import (
     Parser,
     count,
@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     _add_debug(result)
     commands = result.add_subparsers(title="commands", metavar="COMMAND")
     _add_fit(commands)
+    _add_resume(commands)
     _add_predict(commands)
     _add_show(commands)
     _add_report(commands)
@@ -160,10 +161,39 @@ def _add_fit(commands: argparse._SubParsersAction) -> None:
     results = command.add_argument_group("results")
     results.add_argument("--out", metavar="FILE", help="save the model, such as model.symbayes")
     results.add_argument("--report", metavar="FILE", help="write a page about it, page.html")
+    results.add_argument(
+        "--checkpoint", metavar="FILE",
+        help="keep the state of the run, every minute or so, for symbayes resume",
+    )  # fmt: skip
     results.add_argument("--json", action="store_true", help="print one JSON object")
     results.add_argument(
         "--quiet", action="store_true", help="show neither progress nor notes, only warnings"
     )
+
+
+def _add_resume(commands: argparse._SubParsersAction) -> None:
+    command = _add(
+        commands, "resume", resume.run, "go on with a fit that was stopped",
+        "Go on with a fit from its checkpoint, to the same draws as if it had not been\n"
+        "stopped, and write what it was to write. The table has to be as it was.",
+        "  symbayes fit data.csv --target y --checkpoint run.checkpoint --out model.symbayes\n"
+        "  symbayes resume run.checkpoint\n"
+        "  symbayes resume run.checkpoint moved/data.csv --out elsewhere.symbayes",
+    )  # fmt: skip
+    command.add_argument(
+        "checkpoint", metavar="CHECKPOINT", help="the file of symbayes fit --checkpoint"
+    )
+    command.add_argument(
+        "file", metavar="FILE", nargs="?", help="the table, if it is no longer where it was"
+    )
+    command.add_argument("--jobs", "--n-jobs", type=jobs, metavar="N", help="cores to use")
+    command.add_argument("--out", metavar="FILE", help="save the model there instead")
+    command.add_argument("--report", metavar="FILE", help="write the page about it there instead")
+    for option, what in (
+        ("json", "print one JSON object"),
+        ("quiet", "show neither progress nor notes, only warnings"),
+    ):
+        command.add_argument(f"--{option}", action="store_true", default=None, help=what)
 
 
 def _add_predict(commands: argparse._SubParsersAction) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..regressor import MOST_ROWS_KEPT
+from ..runs import MOST_ROWS_KEPT
 from ..validation import feature_names
 from .answer_text import best_row
 from .wording import with_options

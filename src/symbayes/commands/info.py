@@ -12,7 +12,7 @@ from joblib import cpu_count
 from .. import __version__
 from ..kernels import units
 from ..parameters import check_parameters
-from ..regressor import MOST_ROWS_KEPT
+from ..runs import MOST_ROWS_KEPT
 from ..validation import feature_names
 from .answer_text import wrapped
 from .facts import n_rows

@@ -15,6 +15,7 @@ _WORDS = (
     (r"\((?=sampler=|TemperedSampler\))", "(in Python: "),
     (r" This is said once for each fit\.", ""),
 )
+_RESUME = re.compile(r"BayesianSymbolicRegressor\.resume\((.+), X, y\)")
 # Names of columns stand in quotation marks, and are not ours to change.
 _QUOTED = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
@@ -28,7 +29,7 @@ def with_options(text: str) -> str:
     >>> with_options("Raise timeout, or lower tune; column 'timeout' is left out")
     "Raise --time, or lower --tune; column 'timeout' is left out"
     """
-    parts = _QUOTED.split(text)
+    parts = _QUOTED.split(_RESUME.sub(r"symbayes resume \1", text))
     for i in range(0, len(parts), 2):
         for pattern, words in _WORDS:
             parts[i] = re.sub(pattern, words, parts[i])

@@ -65,6 +65,13 @@ def exchange(first: Replicas, second: Replicas, rng: np.random.Generator) -> boo
     return False
 
 
+def exchange_neighbours(ladders: list[Replicas], turn: int, rng: np.random.Generator) -> None:
+    """Try an exchange between pairs of ladders, other pairs each turn."""
+    order = np.roll(np.arange(len(ladders)), turn % 2)
+    for i, j in zip(order[::2], order[1::2], strict=False):
+        exchange(ladders[i], ladders[j], rng)
+
+
 def _try(ladder: Replicas, trees: list[np.ndarray]) -> float:
     """Give the coldest chain other terms; return their log-likelihood, if they can be fitted."""
     ladder.put(trees)

@@ -81,6 +81,13 @@ class Replicas:
         """Return a ladder that a state of this size can be restored to."""
         return cls(problem, np.random.SeedSequence(0), state.own["power"])
 
+    @classmethod
+    def restored(cls, problem: Problem, state: LadderState) -> Replicas:
+        """Return a ladder that goes on from a state of another on the same problem."""
+        ladder = cls.blank(problem, state)
+        ladder.restore(state)
+        return ladder
+
     def run(self, steps: int, rounds: int, n_draws: int, good_enough: float = -1.0) -> int:
         """Make draws into `output`; return how many.
 

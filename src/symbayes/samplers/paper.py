@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..problem import Problem
 from ..trace import ChainTrace, Output, Trace, empty_output, packed_output, split_terms, unpack
 from .ladder_state import LadderState, restore, state_of
 from .library import Shelf
-from .pause import Pause
+from .pause import Pause, Point, Save, save_nothing
 from .running import Look, NoStart, Report, Status, Watch, Workers, run_rounds
 
 # Trees proposed in the smallest round, and rounds of that size in the largest.
@@ -79,16 +79,18 @@ class PaperSampler:
         workers: Workers,
         watch: Watch,
         progress: Report,
-        before: Trace | None = None,
+        before: Point | None = None,
+        save: Save = save_nothing,
     ) -> Trace:
         """Run one chain a seed, from the guesses if there are any; return the accepted models.
 
-        With the trace of a run `before`, it goes on from there.
+        From a point that a run has reached `before`, it goes on. Such points are told to `save`.
         """
         runs = [PaperChain(problem, seed) for seed in seeds]
-        if before is not None:
+        earlier = None if before is None else before.trace
+        if earlier is not None:
             guesses = []
-            for run, state, trace in zip(runs, before.pause.ladders, before.chains, strict=True):
+            for run, state, trace in zip(runs, earlier.pause.ladders, earlier.chains, strict=True):
                 run.restore(state)
                 run.trace = trace.copy()
         for i, run in enumerate(runs if guesses else []):
@@ -114,27 +116,37 @@ class PaperSampler:
             done = min(n * _TREES_A_UNIT, self.max_trees)
             progress(Status("trees", done, self.max_trees, lambda: _look(runs), ended))
 
+        def so_far() -> Trace:
+            made = max(0, max(len(run.trace) for run in runs) - tune)
+            return Trace(
+                chains=[run.trace for run in runs],
+                weights=[],
+                counts=np.array([run.chain.counts for run in runs]),
+                seconds=0.0 if earlier is None else earlier.seconds,
+                pause=Pause([run.state() for run in runs], made),
+            )
+
+        def after(n: int) -> None:
+            tell(n)
+            save(lambda: Point(so_far()))
+
         units_in_all = -(-self.max_trees // _TREES_A_UNIT)
         n = run_rounds(
             lambda n: advance([run for run in runs if not finished(run)], n),
-            units_in_all, watch, 1.0, tell, _LARGEST_ROUND, lambda: all(map(finished, runs)),
+            units_in_all, watch, 1.0, after, _LARGEST_ROUND, lambda: all(map(finished, runs)),
         )  # fmt: skip
         complete = all(map(finished, runs))
-        if n == 0 and before is None:  # stopped before the first round: the start is what there is
+        if n == 0 and earlier is None:  # stopped before the first round: the start is all there is
             advance(runs, 1)
-        result = Trace(
-            chains=[run.trace for run in runs],
+        result = so_far()
+        tell(n, ended=True)
+        return replace(
+            result,
             weights=[_holding_times(run.trace, int(run.clock[0]), tune) for run in runs],
-            counts=np.array([run.chain.counts for run in runs]),
-            seconds=watch.seconds + (0.0 if before is None else before.seconds),
+            seconds=result.seconds + watch.seconds,
             interrupted=watch.interrupted,
             timed_out=not complete and not watch.interrupted,
-            pause=Pause(
-                [run.state() for run in runs], max(0, max(len(run.trace) for run in runs) - tune)
-            ),
         )
-        tell(n, ended=True)
-        return result
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,8 @@ class Watch:
         if timeout is not None:
             self._for_sampling = timeout - min(_KEPT_BACK * timeout, _MOST_KEPT_BACK)
         self.interrupted = False
+        #: Whether anything was cut short for that: the run is then not as it would have been.
+        self.heeded = False
         self._previous: Any = None
         self._installed = False
 
@@ -107,6 +109,7 @@ class Watch:
 
     def should_stop(self, share: float = 1.0) -> bool:
         """Return whether the run, or a phase with this share of the time, has to end."""
+        self.heeded = self.heeded or self.interrupted
         return self.interrupted or self.out_of_time(share)
 
 

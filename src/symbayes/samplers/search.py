@@ -20,15 +20,17 @@ import numpy as np
 from ..evaluation import evaluate_trees
 from ..kernels.chain import PROPOSED
 from ..problem import Problem, some_rows
+from ..trace import Find
 from .building import product_of_powers
 from .exactness import exact_rss, is_exact
 from .factors import common_factor
 from .ladder import LARGEST_ROUND, Replicas, Round
 from .noise_floor import is_noise
+from .pause import SearchState
 from .power_law import power_law_trees
 from .rational import rational_trees
 from .running import Look, NoStart, Report, Status, Watch, Workers
-from .seekers import Best, Seeker, guest
+from .seekers import Best, Place, Seeker, guest
 from .shortest import Shortest
 from .targets import Target, carry_back, divided, usable
 
@@ -94,6 +96,7 @@ class Search:
         self._stages_for_targets = -(-len(self._targets) // max(1, self._others))
         self.best = Best()
         self._ends: list[float] = []
+        self._place = Place()
 
     def _new(self, problem: Problem, seed: np.random.SeedSequence) -> Replicas:
         replicas = Replicas(problem, seed.spawn(1)[0], self._powers)
@@ -114,26 +117,35 @@ class Search:
                 seeker.begin_at(chain.trees())
 
     def run(
-        self, budget: int, workers: Workers, watch: Watch, share: float, progress: Report
+        self,
+        budget: int,
+        workers: Workers,
+        watch: Watch,
+        share: float,
+        progress: Report,
+        save: Callable[[Callable[[], SearchState]], None] = lambda make: None,
     ) -> Found:
-        """Search for at most `budget` draws a ladder, fewer where states are large."""
-        done, spent, stage = 0, 0.0, 0
-        settled = False
+        """Search for at most `budget` draws a ladder, fewer where states are large.
+
+        Moments at which it could be kept are told to `save`. After `restore` it goes on.
+        """
+        place, exact, settled = self._place, False, False
 
         def tell(ended: bool = False) -> None:
-            progress(Status("search", min(int(spent), budget), budget, self._look, ended))
+            progress(Status("search", min(int(place.spent), budget), budget, self._look, ended))
 
-        self._try_known_forms()
-        exact = any(s.replicas.trees() and is_exact(s.replicas) for s in self._seekers)
-        self._note(watch.seconds)
-        while spent < budget and not (exact or settled or watch.should_stop(share)):
-            length = min(_STAGE, budget - done)
-            self._assign(stage)
-            for start in range(0, length, LARGEST_ROUND):
-                n = min(LARGEST_ROUND, length - start)
-                self._advance(n, workers, offer=stage > 0)
-                done += n
-                spent += n * float(np.mean([seeker.at_work.cost for seeker in self._seekers]))
+        if place.done == 0:
+            self._try_known_forms()
+            exact = any(s.replicas.trees() and is_exact(s.replicas) for s in self._seekers)
+            self._note(watch.seconds)
+        while place.spent < budget and not (exact or settled or watch.should_stop(share)):
+            if place.in_stage == 0:
+                self._assign(place.stage)
+            length = min(_STAGE, budget - (place.done - place.in_stage))
+            while place.in_stage < length:
+                n = min(LARGEST_ROUND, length - place.in_stage)
+                self._advance(n, workers, offer=place.stage > 0)
+                place.advance(n, float(np.mean([seeker.at_work.cost for seeker in self._seekers])))
                 for seeker in self._seekers:
                     if seeker.other is not None and is_exact(seeker.other):
                         # Nothing more to learn there; the rest of the stage it is on y.
@@ -141,12 +153,15 @@ class Search:
                 self._note(watch.seconds)
                 tell()
                 exact = any(is_exact(seeker.replicas) for seeker in self._seekers)
-                if exact or spent >= budget or watch.should_stop(share):
+                if exact or place.spent >= budget:
+                    break
+                save(self.state)
+                if watch.should_stop(share):
                     break
             exact = self._collect()
             self._note(watch.seconds)
-            stage += 1
-            settled = not exact and self._settled(done, stage)
+            place.next_stage()
+            settled = not exact and self._settled(place.done, place.stage)
         shortest = Shortest(
             self.problem, self._seekers, self.best, self._steps,
             partial(self._new, self.problem), self._advance, tell,
@@ -160,10 +175,48 @@ class Search:
         return Found(
             trees=self.best.trees,
             seekers=self._seekers,
-            finished=spent >= budget or exact or settled,
+            finished=place.spent >= budget or exact or settled,
             exact=exact,
             agreed=exact or settled,
         )
+
+    def state(self) -> SearchState:
+        """Return what it takes to go on from here, between two rounds of a stage."""
+        at_work = [ladder for s in self._seekers for ladder in (s.replicas, s.other) if ladder]
+        now = np.sum([ladder.chains.counts.sum(axis=0) for ladder in at_work], axis=0)
+        return SearchState(
+            **vars(self._place),
+            ladders=[seeker.replicas.state() for seeker in self._seekers],
+            others={i: s.other.state() for i, s in enumerate(self._seekers) if s.other},
+            stages=[seeker.stages for seeker in self._seekers],
+            spawned=[seeker.seed.n_children_spawned for seeker in self._seekers],
+            best=Find(0.0, self.best.score, self.best.trees),
+            history=self.best.history,
+            ends=self._ends,
+            counts=self.counts() - now,
+        )
+
+    def restore(self, state: SearchState) -> None:
+        """Go on from a state of a search on the same problem, with the same seeds."""
+        self._place = Place(state.done, state.spent, state.stage, state.in_stage)
+        self.best = Best(state.best.score, state.best.trees, list(state.history))
+        self._ends = list(state.ends)
+        self._counts = [state.counts[None]]
+        for i, seeker in enumerate(self._seekers):
+            seeker.seed = np.random.SeedSequence(
+                seeker.seed.entropy,
+                spawn_key=seeker.seed.spawn_key,
+                n_children_spawned=state.spawned[i],
+            )
+            seeker.stages = state.stages[i]
+            seeker.target = self._target_of(i, state.stage)
+            seeker.replicas.restore(state.ladders[i])
+            self._counts.append(seeker.replicas.chains.counts)
+            if i in state.others:
+                assert seeker.target is not None
+                problem = self._problem_for(seeker.target)
+                seeker.other = Replicas.restored(problem, state.others[i])
+                self._counts.append(seeker.other.chains.counts)
 
     def _look(self) -> Look:
         return Look(self.best.trees, int(self.counts()[PROPOSED].sum()))
@@ -190,17 +243,24 @@ class Search:
         """Say what each ladder does next: go on, start anew, or try another target."""
         if stage == 0:
             return
-        first = len(self._seekers) - self._others
         for i, seeker in enumerate(self._seekers):
-            seeker.other = seeker.target = None
-            if i >= first:
-                seeker.target = self._target((stage - 1) * self._others + i - first)
-                z = seeker.target.forward(self._y)
-                seeker.other = self._new(self._original.on_rows(self._rows, z), seeker.seed)
+            seeker.other, seeker.target = None, self._target_of(i, stage)
+            if seeker.target is not None:
+                seeker.other = self._new(self._problem_for(seeker.target), seeker.seed)
             elif seeker.stages >= _STAGES_A_START:
                 # It has had its chance: what it found counts, and it looks elsewhere.
                 seeker.replicas = self._new(self.problem, seeker.seed)
                 seeker.stages = 0
+
+    def _target_of(self, i: int, stage: int) -> Target | None:
+        """Return what a ladder tries in a stage; None is y itself."""
+        first = len(self._seekers) - self._others
+        if stage == 0 or i < first:
+            return None
+        return self._target((stage - 1) * self._others + i - first)
+
+    def _problem_for(self, target: Target) -> Problem:
+        return self._original.on_rows(self._rows, target.forward(self._y))
 
     def _target(self, turn: int) -> Target:
         """Return the target of a turn: those of y, and those of y without its factor in between."""

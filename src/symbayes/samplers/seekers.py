@@ -41,6 +41,28 @@ class Seeker:
 
 
 @dataclass
+class Place:
+    """How far a search has come."""
+
+    done: int = 0
+    """Draws a ladder."""
+    spent: float = 0.0
+    """What they have cost, in units of ordinary ones."""
+    stage: int = 0
+    in_stage: int = 0
+    """Draws a ladder in this stage."""
+
+    def advance(self, n: int, cost: float) -> None:
+        self.done += n
+        self.in_stage += n
+        self.spent += n * cost
+
+    def next_stage(self) -> None:
+        self.stage += 1
+        self.in_stage = 0
+
+
+@dataclass
 class Best:
     """The best state so far, and those before it."""
 

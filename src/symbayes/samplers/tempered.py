@@ -8,10 +8,10 @@ it ends early when the draws agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,13 @@ from ..prior import NoisePrior, require_count, require_real
 from ..problem import Problem, log_prior, some_rows
 from ..trace import ChainTrace, LadderRecord, Trace, split_terms
 from .exactness import exact_rss
-from .exchange import exchange
+from .exchange import exchange_neighbours
 from .ladder import LARGEST_ROUND, Replicas, Round
-from .pause import Pause
+from .pause import Pause, Point, Save, save_nothing
 from .rounds import run_even_rounds
-from .running import Look, Report, Status, Watch, Workers, advance_all
+from .running import Report, Watch, Workers, advance_all
 from .search import OPTIMISED, Found, Search
+from .telling import teller
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
@@ -128,40 +129,51 @@ class TemperedSampler:
         workers: Workers,
         watch: Watch,
         progress: Report,
-        before: Trace | None = None,
+        before: Point | None = None,
+        save: Save = save_nothing,
     ) -> Trace:
         """Run one ladder a seed, from the guesses if there are any; return their draws.
 
-        With the trace of a run `before`, it goes on from there: with its draws, without warm-up.
+        From a point that a run has reached `before`, it goes on. Such points are told to `save`.
         """
-        problem = self._in_stages(problem)
-        if before is None:
-            ladders, begun = self._search(problem, tune, guesses, seeds, workers, watch, progress)
+        problem = self.in_stages(problem)
+        settling: tuple[int, int] | None = (0, 0)
+        if before is None or before.trace is None:
+            state = None if before is None else before.search
+            ladders, begun = self._search(
+                problem, tune, guesses, seeds, workers, watch, progress, state, save
+            )
         else:
-            ladders, begun = _restored(problem, before)
+            ladders, begun = _restored(problem, before.trace)
+            settling = before.settling
         searched = begun.search_counts
         proposed = 0 if searched is None else int(searched[PROPOSED].sum())
-        tell = partial(_tell, progress, partial(_look, ladders, proposed))
+        tell = teller(ladders, proposed, progress)
         most = _EXACT_SETTLING if begun.pause.exact else _MOST_SETTLING
         n_settle = min(most, int(np.ceil(_SETTLE_PART * tune)))
-        if before is None and self._settle(ladders, n_settle, workers, watch, tell) < n_settle:
-            begun = replace(begun, warmed_up=False)
-        while (trace := self._draw(ladders, draws, begun, workers, watch, tell)) is None:
+        while True:
+            if settling is not None:
+                share = 1.0 if begun.restarts else _SETTLE_SHARE
+                keep = partial(_save_settling, save, ladders, begun)
+                done = self._settle(ladders, n_settle, workers, watch, tell, share, settling, keep)
+                begun = replace(begun, warmed_up=begun.warmed_up and done == n_settle)
+            trace = self._draw(ladders, draws, begun, workers, watch, tell, save)
+            if trace is not None:
+                break
             # A chain came upon something far better only now: warm-up was not over.
-            done = self._settle(ladders, n_settle, workers, watch, tell, 1.0)
+            settling = (0, 0)
             begun = replace(
                 begun,
                 chains=_new_chains(len(ladders)),
-                pause=replace(begun.pause, made=0, spent=0.0),
+                pause=replace(begun.pause, made=0, spent=0.0, may_restart=True),
                 restarts=begun.restarts + 1,
-                warmed_up=begun.warmed_up and done == n_settle,
                 settled=False,
             )
         cut = (trace.search_cut or not trace.warmed_up) and not trace.interrupted
         return replace(trace, timed_out=trace.timed_out or cut)
 
     def _search(
-        self, problem, tune, guesses, seeds, workers, watch, progress
+        self, problem, tune, guesses, seeds, workers, watch, progress, state, save
     ) -> tuple[list[Replicas], Trace]:
         """Return ladders at the states that the search has found, and a trace without draws."""
         ladders = [Replicas(problem, seed, self.powers(problem.data.n)) for seed in seeds]
@@ -181,8 +193,14 @@ class TemperedSampler:
                 problem, self.powers, [seed.spawn(1)[0] for seed in seeds],
                 self.steps_per_draw,
             )  # fmt: skip
-            search.begin_at(guesses)
-            found = search.run(tune, workers, watch, _SEARCH_SHARE, progress)
+            if state is None:
+                search.begin_at(guesses)
+            else:
+                search.restore(state)
+            found = search.run(
+                tune, workers, watch, _SEARCH_SHARE, progress,
+                lambda make: save(lambda: Point(search=make())),
+            )  # fmt: skip
             _begin_at(ladders, found)
             begun = replace(
                 begun,
@@ -195,7 +213,7 @@ class TemperedSampler:
         exchanges = np.random.default_rng(seeds[0].spawn(1)[0])
         return ladders, replace(begun, pause=replace(begun.pause, exchanges=exchanges))
 
-    def _in_stages(self, problem: Problem) -> Problem:
+    def in_stages(self, problem: Problem) -> Problem:
         """Return the problem as it is judged: on a part of the rows first where that pays."""
         n = np.count_nonzero(problem.data.root_weight)
         m = self.first_rows
@@ -205,19 +223,31 @@ class TemperedSampler:
             return problem
         return problem.in_two_stages(some_rows(problem, int(m)))
 
-    def _settle(self, ladders, total, workers, watch, tell, share=_SETTLE_SHARE) -> int:
-        """Bring the ladders to the posterior on all rows, and adapt their temperatures."""
-        done = 0
+    def _settle(
+        self, ladders, total, workers, watch, tell, share=_SETTLE_SHARE, begun=(0, 0),
+        save=lambda parts, n: None,
+    ) -> int:  # fmt: skip
+        """Bring the ladders to the posterior on all rows, and adapt their temperatures.
+
+        It goes on where so many parts were over and so many draws of the next were made.
+        """
+        first, made = begun
         length = _round_length(len(ladders[0].problem.data.y))
         part = -(-total // (_ADAPTATIONS + 1))
-        for i in range(_ADAPTATIONS + 1):
+        done = min(first * part, total)
+        for i in range(first, _ADAPTATIONS + 1):
             for ladder in ladders:
                 # Constants are optimised at first: on all rows they are others than on a part.
                 ladder.optimise(OPTIMISED if i == 0 and self.search else 0.0)
-            n = min(part, total - done)
-            done += run_even_rounds(
+            n, start = min(part, total - done), made if i == first else 0
+
+            def after(more: int, i: int = i, start: int = start, done: int = done) -> None:
+                tell("settling", done + start + more, total)
+                save(i, start + more)
+
+            done += start + run_even_rounds(
                 lambda n: advance_all(workers, ladders, Round(self.steps_per_draw, n)),
-                n, length, watch, share, partial(_tell_more, tell, "settling", done, total),
+                n - start, length, watch, share, after, first=start,
             )  # fmt: skip
             if watch.should_stop(share):
                 break
@@ -232,7 +262,7 @@ class TemperedSampler:
             tell("settling", done, total, ended=True)
         return done
 
-    def _draw(self, ladders, draws, begun, workers, watch, tell) -> Trace | None:
+    def _draw(self, ladders, draws, begun, workers, watch, tell, save) -> Trace | None:
         """Return a trace with all draws; None if a ladder has left others far behind meanwhile.
 
         Looks and exchanges come after certain numbers of draws, counted from the first of all:
@@ -242,7 +272,18 @@ class TemperedSampler:
         done, at_last_look = pause.made, pause.spent
         spent, enough = at_last_look, begun.settled
         # Who goes on with draws that agree wants more of them.
-        may_settle, may_restart = not begun.settled, begun.restarts < _MOST_RESTARTS
+        may_settle = not begun.settled
+        may_restart = pause.may_restart and begun.restarts < _MOST_RESTARTS
+
+        def so_far(more: int = 0) -> Trace:
+            return _paused(
+                begun, ladders, made=done + more, spent=at_last_look, may_restart=may_restart
+            )
+
+        def after(more: int) -> None:
+            tell("drawing", done + more, draws)
+            if more < n:  # else the look at them comes first
+                save(lambda: Point(so_far(more)))
 
         def keep(n: int) -> None:
             advance_all(workers, ladders, Round(self.steps_per_draw, n, keep=True))
@@ -252,12 +293,15 @@ class TemperedSampler:
         pairs = list(zip(ladders, traces, strict=True))
         length = _round_length(len(ladders[0].problem.data.y))
         floor = exact_rss(ladders[0].problem) if pause.exact else -1.0
-        while max(spent, done) < draws and not (enough and may_settle) and not watch.should_stop():
+        while max(spent, done) < draws and not (enough and may_settle):
+            save(lambda: Point(so_far()))
+            if watch.should_stop():
+                break
             since_look = done % _DRAWS_A_LOOK
             n = min(_DRAWS_A_LOOK - since_look, draws - done)
             made = run_even_rounds(
-                keep, n, length, watch, 1.0, partial(_tell_more, tell, "drawing", done, draws),
-                lambda turn: _exchange_neighbours(ladders, turn, pause.exchanges),
+                keep, n, length, watch, 1.0, after,
+                lambda turn: exchange_neighbours(ladders, turn, pause.exchanges),
                 since_look, _DRAWS_A_LOOK,
             )  # fmt: skip
             cost = float(np.mean([ladder.cost for ladder in ladders]))
@@ -277,7 +321,7 @@ class TemperedSampler:
             keep(1)
             done = 1
         trace = replace(
-            begun,
+            so_far(),
             weights=[np.ones(len(trace)) for trace in traces],
             counts=np.array([ladder.chains.counts.sum(axis=0) for ladder in ladders]),
             seconds=begun.seconds + watch.seconds,
@@ -292,9 +336,6 @@ class TemperedSampler:
                 )
                 for ladder in ladders
             ],
-            pause=replace(
-                pause, ladders=[one.state() for one in ladders], made=done, spent=at_last_look
-            ),
         )
         tell("drawing", done, draws, ended=True)
         return trace
@@ -302,10 +343,7 @@ class TemperedSampler:
 
 def _restored(problem: Problem, before: Trace) -> tuple[list[Replicas], Trace]:
     """Return the ladders of an earlier run, and its trace, which it keeps as it is."""
-    ladders = []
-    for state in before.pause.ladders:
-        ladders.append(Replicas.blank(problem, state))
-        ladders[-1].restore(state)
+    ladders = [Replicas.restored(problem, state) for state in before.pause.ladders]
     pause = replace(before.pause, exchanges=deepcopy(before.pause.exchanges))
     return ladders, replace(before, chains=[chain.copy() for chain in before.chains], pause=pause)
 
@@ -324,36 +362,16 @@ def _round_length(n_rows: int) -> int:
     return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_A_ROUND // n_rows))
 
 
-def _look(ladders: list[Replicas], searched: int) -> Look:
-    """Return the coldest state of the best ladder, and how it goes with all of them."""
-    proposed = sum(int(ladder.chains.counts[:, PROPOSED].sum()) for ladder in ladders)
-    tried = np.concatenate([ladder.ladder.tried for ladder in ladders])
-    rejected = np.concatenate([ladder.ladder.rejected for ladder in ladders])
-    swapped = 1.0 - rejected[tried > 0] / tried[tried > 0]
-    best = max(ladders, key=lambda ladder: ladder.score)
-    return Look(best.trees(), searched + proposed, float(swapped.mean()) if len(swapped) else None)
-
-
-def _tell(
-    progress: Report,
-    look: Callable[[], Look],
-    phase: str,
-    done: int,
-    total: int,
-    ended: bool = False,
+def _save_settling(
+    save: Save, ladders: list[Replicas], begun: Trace, parts: int, made: int
 ) -> None:
-    progress(Status(phase, done, total, look, ended))
+    save(lambda: Point(_paused(begun, ladders), (parts, made)))
 
 
-def _tell_more(tell: Callable, phase: str, before: int, total: int, n: int) -> None:
-    tell(phase, before + n, total)
-
-
-def _exchange_neighbours(ladders: list[Replicas], turn: int, rng: np.random.Generator) -> None:
-    """Try an exchange between pairs of ladders, other pairs each turn."""
-    order = np.roll(np.arange(len(ladders)), turn % 2)
-    for i, j in zip(order[::2], order[1::2], strict=False):
-        exchange(ladders[i], ladders[j], rng)
+def _paused(begun: Trace, ladders: list[Replicas], **changes: Any) -> Trace:
+    """Return a trace as it is now, with what it takes to go on; draws have no weights yet."""
+    states = [one.state() for one in ladders]
+    return replace(begun, weights=[], pause=replace(begun.pause, ladders=states, **changes))
 
 
 def _begin_at(ladders: list[Replicas], found: Found) -> None:

@@ -1,0 +1,251 @@
+"""The part of the estimator that carries out a run, anew or from a checkpoint."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from .answers import SamplingWarning
+from .chain_answers import ChainAnswers
+from .checkpoint import Checkpoints, Stored, read_checkpoint
+from .diagnostics import cut_short, effort, history, nothing_new
+from .display import Display, reports
+from .fitting import Fitter
+from .kernels import units
+from .listing import Lister
+from .posing import Task, pose
+from .posterior import NoFiniteModel, make_posterior
+from .progress import Progress
+from .samplers.elsewhere import ClusterError
+from .samplers.pause import Point, save_nothing
+from .samplers.placing import workers_for
+from .samplers.running import NoStart, Report, Watch, Workers
+from .stages import Stages
+from .trace import Trace
+from .validation import Table, feature_names
+from .verdict import judge, stacking_advice
+from .warm_start import remember
+
+#: Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
+MOST_ROWS_KEPT = 10_000
+
+Estimator = TypeVar("Estimator", bound="Runs")
+
+
+class Runs(ChainAnswers):
+    """The part of the estimator that carries out a run, anew or from a checkpoint."""
+
+    # Whether a display ends with the verdict; not where it is said elsewhere.
+    _says_verdict = True
+    # What a checkpoint is to tell about where its run comes from, as JSON.
+    _origin: dict[str, Any] | None = None
+
+    # Parameters, set by the constructor.
+    chains: int
+    draws: int
+    n_jobs: int | None
+    progress: bool | Callable[[Progress], object]
+    timeout: float | None
+    tune: int | None
+    warm_start: bool
+
+    @classmethod
+    def resume(
+        cls: type[Estimator],
+        path: str | os.PathLike[str],
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
+        client: Any = None,
+    ) -> Estimator:
+        """Go on with a run from its checkpoint, as if it had never stopped.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What was passed to `fit` as `checkpoint`. If that file is damaged, the one before it
+            is used, and a warning says so. The run goes on writing to it.
+        X, y, sample_weight
+            The table of that fit; another one is refused.
+        n_jobs, progress : optional
+            As the parameters of the estimator; None leaves them as they were, but that no
+            function is kept for `progress`.
+        client : dask.distributed.Client, optional
+            As for `fit`.
+
+        Returns
+        -------
+        BayesianSymbolicRegressor
+            Fitted, with the parameters of that run and the draws that it would have made; at once,
+            if it was finished. A run with `timeout` has the time that was left.
+
+        Raises
+        ------
+        ModelFileError
+            If there is no checkpoint that can be read, or if it is of another version of symbayes.
+        ValueError
+            If the table is another one.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from symbayes import BayesianSymbolicRegressor
+        >>> from symbayes.datasets import paper_task
+        >>> X, y = paper_task("f2", random_state=0)
+        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = f"{folder}/run.checkpoint"
+        ...     model = model.fit(X, y, checkpoint=path)
+        ...     resumed = BayesianSymbolicRegressor.resume(path, X, y)
+        >>> resumed.formulas_.equals(model.formulas_)
+        True
+        """
+        stored = read_checkpoint(path, cls)
+        given = {"n_jobs": n_jobs, "progress": progress}
+        changed = {name: value for name, value in given.items() if value is not None}
+        return cls(**stored.parameters | changed)._go_on(stored, X, y, sample_weight, client)
+
+    def _go_on(
+        self: Estimator, stored: Stored, X: Any, y: Any, sample_weight: Any, client: Any = None
+    ) -> Estimator:
+        """Go on with the run of a checkpoint, whose parameters these are."""
+        self._origin = stored.origin
+        task = pose(self, X, y, sample_weight)
+        stored.check_table(self, task.table)
+        return self._run(
+            task, stored.entropy, client, stored.checkpoints(),
+            lambda: stored.point(task, int(self.chains)), None, stored.seconds,
+        )  # fmt: skip
+
+    def _run(
+        self: Estimator,
+        task: Task,
+        entropy: list[int],
+        client: Any,
+        checkpoints: Checkpoints | None,
+        start: Callable[[], Point],
+        before: Trace | None,
+        seconds: float = 0.0,
+    ) -> Estimator:
+        """Sample from a point on, after so many seconds, and make the answers."""
+        problem, table, sampler = task.problem, task.table, task.sampler
+        fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
+        lister = Lister(fitter, feature_names(self), table.used)
+        with Display(not callable(self.progress) and bool(self.progress)) as display:
+            if not units.is_cached(sampler.name):
+                display.say("compiling, once (about ten seconds)")
+            units.load(sampler.name)
+            point = start()
+            watch = Watch(self.timeout, time.monotonic() - seconds)
+            report = reports(self.progress, display, lister, watch)
+            # Chains share the cores; threads of the linear algebra would only get in their way.
+            with threadpool_limits(1, user_api="blas"), watch:
+                with workers_for(self.n_jobs, int(self.chains), client) as workers:
+                    trace = point.trace if point.finished else self._sample(
+                        task, entropy, workers, watch, report, point, checkpoints
+                    )  # fmt: skip
+                assert trace is not None
+                if checkpoints is not None and not point.finished:
+                    checkpoints.finish(watch, trace)
+                advice = None if checkpoints is None else checkpoints.advice
+                self._finish(fitter, lister, trace, before, table, watch, advice)
+            if self.warm_start:
+                self._earlier = remember(trace, problem, sampler)
+            if self._says_verdict:
+                display.conclude(self.diagnostics_["verdict"])
+        return self
+
+    def _sample(
+        self,
+        task: Task,
+        entropy: list[int],
+        workers: Workers,
+        watch: Watch,
+        report: Report,
+        point: Point,
+        checkpoints: Checkpoints | None,
+    ) -> Trace:
+        sampler, problem = task.sampler, task.problem
+        try:
+            return sampler.sample(
+                problem,
+                tune=sampler.tune if self.tune is None else int(self.tune),
+                draws=int(self.draws),
+                guesses=task.guesses,
+                seeds=np.random.SeedSequence(entropy).spawn(int(self.chains)),
+                workers=workers,
+                watch=watch,
+                progress=report,
+                before=point,
+                save=save_nothing if checkpoints is None else partial(checkpoints.save, watch),
+            )
+        except NoStart:
+            raise ValueError(
+                f"no model of {problem.most_terms} terms could be found that is finite on all rows "
+                "and free of redundant terms; use fewer terms (n_terms), more operators, or "
+                "rescale columns of extreme size"
+            ) from None
+        except ClusterError as error:
+            if checkpoints is None:
+                raise
+            raise ClusterError(f"{error}; {checkpoints.advice}") from error
+
+    def _finish(
+        self,
+        fitter: Fitter,
+        lister: Lister,
+        trace: Trace,
+        before: Trace | None,
+        table: Table,
+        watch: Watch,
+        advice: str | None,
+    ) -> None:
+        stopped = watch.interrupted
+        self._used = table.used
+        self._range = (table.columns.min(axis=1), table.columns.max(axis=1))
+        self._told: set[str] = set()
+        self._rows = table.sample(MOST_ROWS_KEPT)
+        try:
+            self._posterior = make_posterior(fitter, trace, watch.over)
+        except NoFiniteModel:
+            raise ValueError(
+                "the coefficients of all formulas found are too large or too small for a number; "
+                "rescale y or columns of extreme size"
+            ) from None
+        self.formulas_, self.formula_objects_ = lister.table(
+            self._posterior.formula_models, watch.over
+        )
+        self._near = lister.near(self._posterior.formula_models)
+        self.best_formula_ = self.select(self.model_selection)
+        self.diagnostics_ = effort(trace)
+        # A Ctrl-C since then leaves formulas unpolished.
+        self.diagnostics_["interrupted"] |= watch.interrupted and not stopped
+        self.diagnostics_ |= judge(trace, fitter.problem, self._posterior.leading_by_chain)
+        self.diagnostics_ |= {"stacking_weights": None, "stacking_gain": None}
+        if self.diagnostics_["chains_disagree"]:
+            self._measure_stacking()
+            self.diagnostics_["verdict"] += stacking_advice(self.diagnostics_["stacking_gain"])
+        self._combine_chains()
+        self.diagnostics_["found"] = [
+            (find.seconds, str(lister.formula(find.trees))) for find in trace.search
+        ]
+        for name in ("history_", "_stages", "_earlier"):
+            if hasattr(self, name):
+                delattr(self, name)  # of an earlier fit
+        if fitter.plug_in:
+            self.history_ = history(trace, fitter.problem)
+            self._stages = Stages(fitter, trace.chains)
+        message = nothing_new(before, trace) or cut_short(trace)
+        if message is not None:
+            more = f"; {advice}" if advice is not None and trace.interrupted else ""
+            warnings.warn(message + more, SamplingWarning, stacklevel=4)
