@@ -344,4 +344,4 @@ def test_columns_that_cancel_are_not_used():
         State((tree("*", 2, 0), tree("inv", "/", 1, 1)), 0.75, 0.0, 0.0),
     ]
     assert columns_of(states[0]).tolist() == [0]
-    np.testing.assert_array_equal(inclusion(states, 3), [1.0, 0.75, 0.75])
+    np.testing.assert_array_equal(inclusion(states, 3), [1.0, 0.0, 0.75])

@@ -8,8 +8,9 @@ import pytest
 from symbayes import TemperedSampler
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.problem import log_prior
-from symbayes.samplers import tempered
+from symbayes.samplers import rounds, tempered
 from symbayes.samplers.ladder import Replicas
+from symbayes.samplers.rounds import round_length
 from symbayes.samplers.running import Watch, Workers
 from symbayes.samplers.tempered import _begin_at, _catch_up
 from symbayes.trace import split_terms
@@ -156,7 +157,7 @@ def test_settling_ends_when_it_has_to():
 
 def test_rounds_of_large_tables_are_short():
     # They depend on the rows alone, never on the clock.
-    lengths = [tempered._round_length(n) for n in (10, 5_000, 10_000, 100_000, 10**7)]
+    lengths = [round_length(n) for n in (10, 5_000, 10_000, 100_000, 10**7)]
     assert lengths == [64, 64, 32, 3, 1]
 
 
@@ -305,7 +306,7 @@ def test_a_search_that_is_cut_short_is_not_a_warm_up_that_is():
 
 
 def test_time_that_ran_out_before_the_last_draw_is_told(monkeypatch):
-    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
+    monkeypatch.setattr(rounds, "LARGEST_ROUND", 4)
     watch = Watch(None)
 
     def report(status):
@@ -318,7 +319,7 @@ def test_time_that_ran_out_before_the_last_draw_is_told(monkeypatch):
 
 
 def test_an_interrupt_while_drawing_keeps_what_there_is(monkeypatch):
-    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
+    monkeypatch.setattr(rounds, "LARGEST_ROUND", 4)
     watch = Watch(None)
 
     def report(status):

@@ -15,7 +15,7 @@ from symbayes import (
     display,
     progress,
 )
-from symbayes.samplers import tempered
+from symbayes.samplers import rounds, tempered
 
 from .fits import EXACT, X, assert_same, small
 from .saving import answers
@@ -37,7 +37,7 @@ def model(**options):
 def endless(monkeypatch):
     """Nothing ends early, and ladders exchange terms after every seventh draw."""
     monkeypatch.setattr(tempered, "settled", lambda traces, exact: False)
-    monkeypatch.setattr(tempered, "LARGEST_ROUND", 7)
+    monkeypatch.setattr(rounds, "LARGEST_ROUND", 7)
 
 
 def draws_of(fitted):

@@ -11,7 +11,7 @@ from numba import config, typeof, void
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.ladder import Ladder
 from symbayes.kernels.rng import seed_state
-from symbayes.samplers import tempered
+from symbayes.samplers import rounds, tempered
 from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.running import Watch, Workers
 from symbayes.samplers.tempered import TemperedSampler
@@ -183,7 +183,7 @@ def p_value_of_sampler(case, n, draws, settings, tune=300, seed=0):
 
 def test_the_sampler_draws_from_the_exact_posterior(monkeypatch):
     """Ladders also exchange terms with each other, here after every fourth draw."""
-    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
+    monkeypatch.setattr(rounds, "LARGEST_ROUND", 4)
     assert p_value_of_sampler(LEARNED, 600, 8, SETTINGS) > FALSE_ALARM
 
 
@@ -231,6 +231,6 @@ def test_a_long_run_that_was_thinned_has_the_exact_probabilities(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [FREE, SUMS, LEARNED, LT], ids=lambda case: case.name)
 def test_the_sampler_draws_from_the_exact_posterior_to_fine_resolution(case, monkeypatch):
-    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
+    monkeypatch.setattr(rounds, "LARGEST_ROUND", 4)
     p = [p_value_of_sampler(case, 2_000, 12, SETTINGS, seed=seed) for seed in range(4)]
     assert min(p) > FALSE_ALARM / len(p), p

@@ -2,15 +2,17 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from symbayes.kernels import units
+from symbayes.kernels import compiling, units
 
 # Loads a sampler with an empty cache; says how it was helped and that it works.
 PROGRAM = """
 import sys
-from symbayes.kernels import units
+from pathlib import Path
+from symbayes.kernels import compiling, units
 units._cores = lambda: {cores}
 sys.executable = {executable!r}
 helpers = []
@@ -56,3 +58,28 @@ def test_what_is_cached_needs_no_help(monkeypatch):
     monkeypatch.setattr(units, "_compile", lambda named: None)
     monkeypatch.setattr(units, "_start_helper", lambda sampler: pytest.fail("not needed"))
     units.load("tempered")
+
+
+def test_compiled_code_depends_on_what_it_imports_and_on_nothing_else():
+    kernels = Path(compiling.__file__).parent
+
+    def files(name):
+        found = compiling._with_imports(kernels / name, kernels)
+        return {path.relative_to(kernels).as_posix() for path in found}
+
+    assert files("evaluate.py") >= {"evaluate.py", "vector_math.py", "opcodes.py", "compiling.py"}
+    assert "likelihood.py" not in files("evaluate.py")
+    assert files("moves/dispatch.py") >= {"moves/insert.py", "choose.py", "tree_prior.py"}
+    assert "moves/between.py" not in files("moves/dispatch.py")
+    # Whatever Python imports for it is among them.
+    for unit in units.entry_points():
+        module = sys.modules[getattr(unit, "py_func", unit).__module__]
+        own = {
+            value.py_func.__code__.co_filename
+            for value in vars(module).values()
+            if hasattr(value, "py_func")
+        }
+        name = Path(module.__file__).relative_to(kernels).as_posix()
+        assert {Path(file).relative_to(kernels).as_posix() for file in own} <= files(name)
+    hashes = {compiling.source_hash(kernels / name) for name in ("evaluate.py", "moves/jump.py")}
+    assert len(hashes | {compiling.source_hash()}) == 3

@@ -167,6 +167,11 @@ def is_cached(sampler: str) -> bool:
         return False
 
 
+def entry_points() -> list[Any]:
+    """Return all that is compiled on its own."""
+    return [*_UNITS.values(), *_LOOPS.values()]
+
+
 def cache_folder() -> str | None:
     """Return where compiled code is kept for the next process, None if it is not."""
     stats = getattr(_LOOPS["tempered"], "stats", None)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .ladder import LARGEST_ROUND
 from .running import Watch
+
+# Rows up to which rounds have their full length.
+_ROWS_A_ROUND = 5000
+
+
+def round_length(n_rows: int) -> int:
+    """Return draws a round: fewer for large tables, so that a time limit can be kept."""
+    return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_A_ROUND // n_rows))
 
 
 def run_even_rounds(

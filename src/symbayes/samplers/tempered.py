@@ -23,9 +23,9 @@ from ..problem import Problem, log_prior, some_rows
 from ..trace import ChainTrace, LadderRecord, Trace, split_terms
 from .exactness import exact_rss
 from .exchange import exchange_neighbours
-from .ladder import LARGEST_ROUND, Replicas, Round
+from .ladder import Replicas, Round
 from .pause import Pause, Point, Save, save_nothing
-from .rounds import run_even_rounds
+from .rounds import round_length, run_even_rounds
 from .running import Report, Watch, Workers, advance_all
 from .search import OPTIMISED, Found, Search
 from .telling import teller
@@ -57,8 +57,6 @@ _FAR_BEHIND, _MOST_RESTARTS = 25.0, 3
 _MOST_COST_OF_RESTARTS = 1.5
 # Rows on which proposals are judged first, where the table has more than so many.
 _FIRST_ROWS, _FEWEST_IN_STAGES = 1024, 5000
-# Rows up to which rounds have their full length.
-_ROWS_A_ROUND = 5000
 # At the hottest temperature the data count as about so many rows.
 _HOTTEST_ROWS = 3.0
 
@@ -232,7 +230,7 @@ class TemperedSampler:
         It goes on where so many parts were over and so many draws of the next were made.
         """
         first, made = begun
-        length = _round_length(len(ladders[0].problem.data.y))
+        length = round_length(len(ladders[0].problem.data.y))
         part = -(-total // (_ADAPTATIONS + 1))
         done = min(first * part, total)
         for i in range(first, _ADAPTATIONS + 1):
@@ -291,7 +289,7 @@ class TemperedSampler:
                 trace.extend(ladder.output, n)
 
         pairs = list(zip(ladders, traces, strict=True))
-        length = _round_length(len(ladders[0].problem.data.y))
+        length = round_length(len(ladders[0].problem.data.y))
         floor = exact_rss(ladders[0].problem) if pause.exact else -1.0
         while max(spent, done) < draws and not (enough and may_settle):
             save(lambda: Point(so_far()))
@@ -355,11 +353,6 @@ def _new_chains(n_ladders: int) -> list[ChainTrace]:
 def _most_kept(n_ladders: int) -> int:
     """Return the most draws of a ladder that are kept, an even number."""
     return max(_FEWEST_KEPT, min(_MOST_KEPT_A_LADDER, _MOST_KEPT // n_ladders // 2 * 2))
-
-
-def _round_length(n_rows: int) -> int:
-    """Return draws a round: fewer for large tables, so that a time limit can be kept."""
-    return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_A_ROUND // n_rows))
 
 
 def _save_settling(
