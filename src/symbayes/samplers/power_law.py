@@ -114,5 +114,5 @@ def _refine(
             values -= values.mean()
             return z - values * (values @ z) / max(values @ values, 1e-300)
 
-    fit = least_squares(residual, exponents, max_nfev=_MOST_EVALUATIONS)
-    return fit.x
+    with np.errstate(all="ignore"):  # steps that go too far are taken back
+        return least_squares(residual, exponents, max_nfev=_MOST_EVALUATIONS).x
