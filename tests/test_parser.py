@@ -191,3 +191,14 @@ def test_what_is_accepted_can_be_printed_and_evaluated():
         expression = parse(text, NAMES)
         assert parse(to_text(expression, NAMES), NAMES) == expression
         assert np.isfinite(value(expression)).all()
+
+
+@pytest.mark.parametrize("text", ["mass (kg)*speed", "2*mass (kg)", "speed + mass (kg)"])
+def test_a_name_of_several_words_needs_backticks_and_is_told_so(text):
+    with pytest.raises(
+        FormulaSyntaxError, match=r"write the column as `mass \(kg\)`, in backticks"
+    ):
+        parse(text, ["speed", "mass (kg)"])
+    with pytest.raises(FormulaSyntaxError) as other:
+        parse(text.replace("mass (kg)", "height"), ["speed", "mass (kg)", ""])
+    assert "backticks" not in str(other.value)

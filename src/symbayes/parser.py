@@ -70,7 +70,10 @@ class _Parser:
     def error(self, message: str, at: int | None = None) -> FormulaSyntaxError:
         if at is None:
             at = self.tokens[self.next][2]
-        return FormulaSyntaxError(f"{message}, at position {at} of {self.text!r}")
+        # Whoever writes a name of several words as it is needs backticks, whatever went wrong.
+        meant = [n for n in self.names if not n.isidentifier() and self.text.startswith(n, at)]
+        hint = f"; write the column as `{max(meant, key=len)}`, in backticks" if any(meant) else ""
+        return FormulaSyntaxError(f"{message}, at position {at} of {self.text!r}{hint}")
 
     def accept(self, *symbols: str) -> str | None:
         kind, value, _ = self.tokens[self.next]

@@ -156,7 +156,7 @@ def test_signals(out, tmp_path):
     assert (out / "signals.svg").exists()
     # The generated series says so.
     text, _ = make("signals", out)
-    assert "the generated example, a random walk" in text
+    assert "the generated example (a random walk)" in text
 
 
 def test_signals_know_nothing_of_the_test_years(tmp_path):

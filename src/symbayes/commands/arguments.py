@@ -141,7 +141,8 @@ def _add_fit(commands: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     effort.add_argument(
         "--draws", type=count, default=1000, metavar="N",
-        help="formulas to draw from the posterior, by each chain (default: 1000)",
+        help="formulas to draw from the posterior, by each chain, at most: it ends earlier when\n"
+        "the chains agree (default: 1000)",
     )  # fmt: skip
     effort.add_argument(
         "--tune", type=natural, metavar="N",

@@ -17,7 +17,7 @@ from .methods import DEFAULT, PAPER, POPULATIONS, solve
 from .published import DATASETS
 from .records import Record
 from .simulation import TASKS, integer_seed, simulate
-from .tables import mean_and_spread, number, published, wide
+from .tables import mean_and_spread, number, over, published, wide
 
 _COUNTS = (2, 4, 8)
 _NOISES = (0.01, 0.05, 0.1)
@@ -83,11 +83,12 @@ class Accuracy(_Simulated):
         rows += _errors(records)
         table = _sorted(pd.DataFrame(rows))
         text = (
-            "RMSE, mean ± standard deviation over the replications; each has fresh rows, the same "
-            "for all methods run here.\n\n"
+            f"RMSE, mean ± standard deviation ({over(setting.effort.replications)}); each has "
+            "fresh rows, the same for all methods run here.\n\n"
             + wide(table, ["task", "dataset"], "method")
-            + "\n\nMeans beyond the training range are those of a few runs. How many were exact, "
-            "and the median on test[3,6]:\n\n" + _exact(records, setting)
+            + "\n\nBeyond the training range a few runs that take off decide the mean. So here is "
+            f"how many runs were exact (RMSE below {_EXACT:g} on all four data sets), and the "
+            "median RMSE on test_3_6:\n\n" + _exact(records, setting)
         )
         return Section(text, {"accuracy": table})
 
@@ -113,7 +114,8 @@ class Complexity(_Simulated):
         text = (
             "Nodes of all trees of the formula, counted as the paper does: operators and columns, "
             "lt as one node, without the coefficients of the sum. gplearn's count includes its "
-            "constants.\n\n" + wide(table, ["task"], "method")
+            f"constants. Mean ± standard deviation ({over(setting.effort.replications)}).\n\n"
+            + wide(table, ["task"], "method")
         )
         return Section(text, {"complexity": table})
 
@@ -147,7 +149,7 @@ class Expressions(_Simulated):
         table = _sorted(pd.DataFrame(rows), first=("truth",))
         lines = [f"| {r.task} | {r.method} | `{r.expression}` |" for r in table.itertuples()]
         text = (
-            "Of each method the formula whose error on test[-3,3] is the median of its "
+            "Of each method the formula whose error on test_3 is the median of its "
             "replications, simplified by SymPy.\n\n| task | method | formula |\n| --- | --- | --- "
             "|\n" + "\n".join(lines)
         )
@@ -182,8 +184,10 @@ class Terms(_Simulated):
         table = _sorted(pd.DataFrame(rows))
         named = table.assign(K=[f"{r.method}, K={r.terms}" for r in table.itertuples()])
         text = (
-            "RMSE on test[-3,3]. The paper's sampler has K terms, our default at most K. Genetic "
-            "programming has no K.\n\n" + wide(named, ["task"], "K")
+            f"RMSE on test_3 ({over(setting.effort.replications)}). The paper's sampler has K "
+            "terms, our default at most K; these are runs of their own, with other random numbers "
+            "than those of `accuracy`. Genetic programming has no K.\n\n"
+            + wide(named, ["task"], "K")
         )
         return Section(text, {"terms": table})
 
@@ -202,8 +206,8 @@ class Robustness(_Simulated):
         text = (
             "Our addition: Gaussian noise on the training rows, its standard deviation a part of "
             "the root mean square of y; test rows have none, so that their RMSE tells how far the "
-            "truth is. The paper has no figures for this.\n\n"
-            + wide(table, ["noise", "task", "dataset"], "method")
+            f"truth is ({over(setting.effort.noisy_replications)} at each noise). The paper has no "
+            "figures for this.\n\n" + wide(table, ["noise", "task", "dataset"], "method")
         )
         return Section(text, {"robustness": table})
 

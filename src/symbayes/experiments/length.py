@@ -97,8 +97,9 @@ class Length(Experiment):
         median = np.median([record["stopped"] for record in records])
         shown = table[table["dataset"].isin(_SHOWN)]
         text = (
-            "Our addition: the chains of *symbayes paper* above, and the RMSE of the model each "
-            "had after so many trees; the paper does not say how long its chains were in effect. "
+            "Our addition: the chains of *symbayes paper* in `accuracy`, and the RMSE of the state "
+            "that each was in after so many trees; `accuracy` has the most probable formula of all "
+            "their draws instead. The paper does not say how long its chains were in effect. "
             f"The authors' public code ends a chain after {PATIENCE} rejections in a row, which "
             f"happens here after {median:.0f} trees (median), and begins again.\n\n"
             + wide(shown, ["task", "dataset"], "length")

@@ -19,7 +19,7 @@ from .jobs import Job, Work
 from .methods import METHODS, POPULATIONS, fitted, regressor
 from .records import Record
 from .simulation import integer_seed, simulate
-from .tables import mean_and_spread, wide
+from .tables import mean_and_spread, over, wide
 
 
 class NoMeasure(RuntimeError):
@@ -118,10 +118,10 @@ class Memory(Experiment):
                 ]
         table = pd.DataFrame(rows)
         text = (
-            "Megabytes, mean ± standard deviation: by how much the peak of a fresh process grew "
-            "during the fit (`fit`), and the peak itself (`peak`), which is mostly Python, NumPy "
-            "and compiled code. The paper claims less memory than genetic programming without "
-            "figures.\n\n" + wide(table, ["task", "measure"], "method")
+            f"Megabytes ({over(setting.effort.memory_replications)} of each task): by how much the "
+            "peak of a fresh process grew during the fit (`fit`), and the peak itself (`peak`), "
+            "which is mostly Python, NumPy and compiled code. The paper claims less memory than "
+            "genetic programming without figures.\n\n" + wide(table, ["task", "measure"], "method")
         )
         return Section(text, {"memory": table})
 

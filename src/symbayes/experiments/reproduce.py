@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..datasets import PAPER_FORMULAS
 from ..operators import OPERATOR_SETS
 from .accuracy import Accuracy, Complexity, Expressions, Robustness, Terms
 from .effort import FULL, QUICK, Effort
@@ -92,8 +94,6 @@ def reproduce(
         unknown = [name for name in asked if name not in known]
         if unknown:
             raise ValueError(f"no {kind} {unknown[0]!r}; there are {', '.join(known)}")
-    if any(method in POPULATIONS for method in methods) and experiment != Signals.name:
-        check_installed()
     # In the order of the paper, whatever the order they were asked for.
     setting = Setting(
         effort, seed,
@@ -105,9 +105,13 @@ def reproduce(
     jobs = {one.name: one.jobs(setting) for one in chosen}
     out.mkdir(parents=True, exist_ok=True)
     records = Records(out / _RUNS, KEY)
+    every = [job for some in jobs.values() for job in some]
+    if any(
+        job.method in POPULATIONS and records.key_of(asdict(job)) not in records for job, _ in every
+    ):
+        check_installed()
     run_all(
-        [job for some in jobs.values() for job in some], records, n_jobs,
-        lambda done, total: tell("runs", done, total),
+        every, records, n_jobs, lambda done, total: tell("runs", done, total),
     )  # fmt: skip
     sections = {}
     spent: dict[tuple[Any, ...], float] = {}
@@ -170,13 +174,13 @@ def _made_by(command: str, seconds: float, spent: Collection[float]) -> str:
 
 
 def _report(sections: dict[Experiment, Section], setting: Setting, made_by: str) -> str:
-    names = ", ".join(one.name for one in sections)
+    names = "" if len(sections) > 1 else "".join(f": {one.name}" for one in sections)
     said = "".join(f" ({section.headline})" for section in sections.values() if section.headline)
     lines = [
-        f"# Bayesian Symbolic Regression, reproduced: {names}{said}",
+        f"# The paper, reproduced{names}{said}",
         "",
         f"{made_by} Seed {setting.seed}. Published figures are from Jin, Fu, Kang, Guo and Guo, "
-        "[arXiv:1910.08892](https://arxiv.org/abs/1910.08892).",
+        '"Bayesian Symbolic Regression", [arXiv:1910.08892](https://arxiv.org/abs/1910.08892).',
     ]
     if any(one.name != Signals.name for one in sections):
         lines += ["", _methods(setting)]
@@ -194,15 +198,23 @@ def _again(one: Experiment, setting: Setting) -> str:
     size = {FULL: "", QUICK: " --quick"}.get(effort)
     if size is None:
         return f"Seed {setting.seed}, replications: {effort.replications}."
-    prices = f" --prices {setting.prices.name}" if setting.prices and one.name == "signals" else ""
-    return f"Reproduce with `symbayes reproduce {one.name}{size} --seed {setting.seed}{prices}`."
+    command = f"symbayes reproduce {one.name}{size} --seed {setting.seed}"
+    if setting.prices and one.name == Signals.name:
+        command += f" --prices {setting.prices.name}"
+    elif one.name != Signals.name:
+        if setting.methods != METHODS:
+            command += " --methods " + " ".join(f'"{name}"' for name in setting.methods)
+        if setting.tasks != TASKS:
+            command += " --tasks " + " ".join(setting.tasks)
+    return f"Reproduce with `{command}`."
 
 
 def _methods(setting: Setting) -> str:
     effort = setting.effort
     told = {
         PAPER: f'`sampler="paper"`, {effort.trees:,} trees, K = {TERMS}',
-        DEFAULT: f"the default sampler, number of terms learned, {effort.draws:,} draws a chain",
+        DEFAULT: f"the default sampler, number of terms learned, at most {effort.draws:,} draws "
+        "a chain",
         **{
             name: f"genetic programming by gplearn, {effort.generations} generations of "
             f"{size:,}, its defaults otherwise"
@@ -210,11 +222,18 @@ def _methods(setting: Setting) -> str:
         },
     }
     lines = [f"- *{method}*: {told[method]}." for method in setting.methods]
-    lines.append(
-        '- *published GP*: 200 generations of 100, "a total of 200,000 trees", the paper says; '
-        "200 times 100 is 20,000, so that gplearn is run with populations of 100 and of 1,000."
-    )
+    gp = '- *published GP*: 200 generations of 100, "a total of 200,000 trees", the paper says; '
+    gp += "200 times 100 is 20,000"
+    if any(method in POPULATIONS for method in setting.methods):
+        gp += ", so that gplearn is run with populations of 100 and of 1,000"
+    lines.append(f"{gp}.")
     lines.append(f"\nOperators for all: {', '.join(OPERATOR_SETS[OPERATORS])}.")
+    tasks = "; ".join(f"{task} = `{PAPER_FORMULAS[task]}`" for task in setting.tasks)
+    lines.append(
+        f"\nThe simulated tasks: {tasks}. They are fitted to 100 rows with both columns uniform on "
+        "[-3, 3] (*train*) and tested on 30 rows each of [-3, 3] (*test_3*), [-6, 6] (*test_6*) "
+        "and [3, 6] (*test_3_6*)."
+    )
     return "\n".join(lines)
 
 

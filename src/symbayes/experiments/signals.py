@@ -117,7 +117,7 @@ def _headline(table: pd.DataFrame) -> str:
 
 
 def _first_line(table: pd.DataFrame, chance: Chance, setting: Setting) -> str:
-    data = "the generated example, a random walk" if setting.prices is None else "these prices"
+    data = "the generated example (a random walk)" if setting.prices is None else "these prices"
     if not len(table):
         return f"No signal was looked for in {data}."
     n = int(table["survives"].sum())

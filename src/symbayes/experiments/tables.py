@@ -61,10 +61,17 @@ def _cell(row: pd.Series) -> str:
     return text
 
 
+def over(replications: int) -> str:
+    """Return how many replications a table is about, in words."""
+    return f"{replications} replications" if replications > 1 else "one replication"
+
+
 def number(value: float) -> str:
     """Return a figure with as many digits as a reader wants."""
     if not np.isfinite(value):
         return "-"
-    if value == 0 or 0.005 <= abs(value) < 1e4:
+    if value == 0:
+        return "0"
+    if 0.005 <= abs(value) < 1e4:
         return f"{value:.2f}"
     return f"{value:.1e}"

@@ -126,7 +126,7 @@ def draw(table: pd.DataFrame) -> Any:
             errors.plot(run["pace"], run["train"].clip(lower=1e-6), color=colour, label=method)
             errors.plot(run["pace"], run["test_3"].clip(lower=1e-6), color=colour, ls=":")
             sizes.plot(run["pace"], run["nodes"], color=colour)
-        errors.set(yscale="log", ylabel="RMSE", title=f"{task}: errors (dotted: test[-3,3])")
+        errors.set(yscale="log", ylabel="RMSE", title=f"{task}: errors (dotted: test_3)")
         sizes.set(ylabel="nodes", title=f"{task}: size", ylim=(0, None))
     axes[0, 0].legend(fontsize="small")
     for ax in axes[-1]:

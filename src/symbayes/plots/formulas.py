@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from .canvas import BLUE, GREY, ORANGE, axes_for, told_apart
 _LONGEST_NAME, _FEWEST_LETTERS = 28, 30
 # Characters that a line break may leave empty.
 _LONGEST_WORD = 12
+# Height of a bar with two lines above it.
+_POINTS_OF_TWO_LINES = 36.0
 # Width of a character of a formula, in points.
 _LETTER = 4.4
 # Errors that differ by less are as easy to read on a plain scale.
@@ -54,9 +57,12 @@ def plot_formulas(model: Any, n: int = 10, ax: Any = None) -> Any:
     require_count("plot_formulas", "n", n)
     first = model.formulas_.head(int(n))
     own, ax = ax is None, axes_for(ax, height=1.0 + 0.42 * len(first))
-    texts = _on_two_lines(first["formula"].tolist(), _letters(ax))
-    if own and any("\n" in text for text in texts):
-        ax.figure.set_figheight(1.0 + 0.6 * len(first))
+    texts, width = first["formula"].tolist(), _letters(ax)
+    if own and max(map(len, texts)) > width:
+        ax.figure.set_figheight(1.0 + 0.62 * len(first))
+    points = ax.get_window_extent().height * 72 / ax.figure.dpi
+    two = points > _POINTS_OF_TWO_LINES * len(first)
+    texts = _on_two_lines(texts, width) if two else told_apart(texts, width)
     _bars(ax, first["probability"].to_numpy(), "probability", height=0.35)
     ax.set_yticks([])
     # Formulas are long: they stand above their bars, where there is room.
@@ -106,7 +112,7 @@ def plot_inclusion(model: Any, n: int = 20, ax: Any = None) -> Any:
     first = ranked.head(int(n))
     ax = axes_for(ax, height=1.0 + 0.28 * len(first))
     names = [name or "(no name)" for name in told_apart(first.index.map(str), _LONGEST_NAME)]
-    _bars(ax, first.to_numpy(), "probability that a formula uses it", height=0.7)
+    _bars(ax, first.to_numpy(), "probability", height=0.7)
     ax.set_yticks(range(len(names)), labels=names, fontsize="small", parse_math=False)
     more = f"The first {len(first)} of {len(ranked)}" if len(ranked) > len(first) else "All"
     ax.set_title(f"{more} columns", fontsize="medium")
@@ -163,13 +169,14 @@ def plot_pareto(model: Any, ax: Any = None) -> Any:
 
 
 def _on_two_lines(texts: list[str], width: int) -> list[str]:
-    """Return what there is room for of each text, broken at a space if there is one nearby."""
+    """Return what there is room for of each text, broken at a space or operator nearby."""
     lines = []
     for text in told_apart(texts, 2 * width - _LONGEST_WORD):
         end = len(text)
         if end > width:
-            space = text.rfind(" ", width - _LONGEST_WORD, width)
-            end = width if space < 0 else space
+            breaks = re.finditer(r" |(?<!\*)[*/](?!\*)", text[:width])
+            end = max((at.start() for at in breaks), default=0)
+            end = end if end > width - _LONGEST_WORD else width
         lines.append(f"{text[:end]}\n{text[end:].lstrip()}".rstrip())
     return lines
 

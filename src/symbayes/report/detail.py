@@ -58,7 +58,7 @@ def _plots(model: Any) -> Markup:
             "Probabilities of the first formulas",
             "How the probability is spread over formulas.",
             lambda ax: plot_formulas(model, MOST_FORMULAS, ax=ax),
-            height=1.0 + 0.4 * n_formulas,
+            height=1.0 + 0.62 * n_formulas,
         ),
         figure(
             "inclusion",
