@@ -181,3 +181,9 @@ def test_a_second_ctrl_c_tells_it_too(capsys, monkeypatch):
     assert capsys.readouterr().err == (
         "symbayes: stopped; symbayes resume run goes on from its checkpoint\n"
     )
+
+
+def test_it_says_that_it_goes_on(stopped, capsys):
+    stopped()
+    assert main(["resume", "run"]) == 0
+    assert "symbayes: going on with a run that has taken " in capsys.readouterr().err

@@ -9,7 +9,7 @@ from typing import Any
 from .. import BayesianSymbolicRegressor
 from ..checkpoint import Stored, read_checkpoint
 from .fit import answer, check_destinations, finished, read_training
-from .messages import UsageError
+from .messages import UsageError, say
 from .reading import STANDARD_INPUT
 
 _NAMES = ("target", "weights")
@@ -27,6 +27,8 @@ def run(options: argparse.Namespace) -> int:
     if options.jobs is not None:
         parameters["n_jobs"] = options.jobs
     model = BayesianSymbolicRegressor(**parameters)
+    if not noted.quiet:
+        say(f"going on with a run that has taken {stored.seconds:.0f} s so far")
     finished(model, lambda: model._go_on(stored, data.X, data.y, data.weights), options.checkpoint)
     return answer(model, data, noted)
 
