@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TermsPrior, TreePrior
+from symbayes.guesses import guessed_trees
 from symbayes.kernels.chain import EVALUATED, PROPOSED
 from symbayes.operators import operator_weights
 from symbayes.problem import Problem, make_problem
@@ -90,6 +91,20 @@ def rates(problem: Problem, seed: int, seconds: float, settle: float, power: flo
         trees=float(counts[EVALUATED].sum() / elapsed),
         nodes=float(np.mean(nodes)),
     )
+
+
+def ladder_at(
+    formula: str, names: list[str], problem: Problem, powers: np.ndarray, seed: int
+) -> Replicas:
+    """Return a ladder that starts at a formula, at every temperature."""
+    ladder = Replicas(problem, np.random.SeedSequence(seed), powers)
+    (trees,) = guessed_trees(
+        [formula], names, np.arange(len(names)), problem.operator_weights, problem.max_nodes,
+        (0, problem.most_terms),
+    )  # fmt: skip
+    for replica in range(len(powers)):
+        ladder.put(trees, replica)
+    return ladder
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass
 from statistics import median
@@ -11,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.chains import metered
+from benchmarks.problems import charge_in_fields, cores
 from benchmarks.report import Section, Table, at_least
 from symbayes import BayesianSymbolicRegressor
 
@@ -34,11 +34,11 @@ class Fit:
 def measure(quick: bool) -> Section:
     """Fit in turn with one thread and with two; the seed, and so the work, is the same."""
     title = "Two cores against one"
-    if _cores() < 2:
+    if cores() < 2:
         note = "Not measured: there is only one core to run on."
         return Section("cores", title, [], [at_least(_FIGURE, _TARGET, None)], [note])
     rounds = 3 if quick else 7
-    X, y = _problem()
+    X, y = charge_in_fields(_ROWS, _NOISE)
     _fit(X, y, 2)  # once for nothing: compiled code is loaded
     fits = [(_fit(X, y, 1), _fit(X, y, 2)) for _ in range(rounds)]
     if len({fit.proposals for pair in fits for fit in pair}) > 1:
@@ -70,20 +70,6 @@ def measure(quick: bool) -> Section:
             "the machine lowers the ratio.",
         ],
     )
-
-
-def _cores() -> int:
-    """Return how many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _problem() -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.uniform(1.0, 5.0, (_ROWS, 5))
-    y = X[:, 0] * (X[:, 1] + X[:, 2] * X[:, 3] * np.sin(X[:, 4]))
-    return X, y + _NOISE * np.sqrt(np.mean(y**2)) * rng.normal(size=_ROWS)
 
 
 def _fit(X: np.ndarray, y: np.ndarray, n_jobs: int) -> Fit:

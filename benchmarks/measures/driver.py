@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.chains import problem_for
+from benchmarks.problems import charge_in_fields
 from benchmarks.report import Section, Table
 from symbayes import TermsPrior
 from symbayes.samplers.elsewhere import Bundle, Elsewhere, Name, work
@@ -47,9 +48,7 @@ def measure(quick: bool) -> Section:
     """Advance many ladders by rounds, and take the work of the workers out of the time."""
     n, rounds = (16, 3) if quick else (64, 7)
     rng = np.random.default_rng(0)
-    X = rng.uniform(1.0, 5.0, (_ROWS, 5))
-    y = X[:, 0] * (X[:, 1] + X[:, 2] * X[:, 3] * np.sin(X[:, 4]))
-    y += _NOISE * np.sqrt(np.mean(y**2)) * rng.normal(size=_ROWS)
+    X, y = charge_in_fields(_ROWS, _NOISE)
     problem, sampler = problem_for(X, y, TermsPrior()), TemperedSampler()
     ladders = [
         Replicas(problem, seed, sampler.powers(_ROWS))

@@ -11,7 +11,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks.chains import problem_for
+from benchmarks.chains import ladder_at, problem_for
 from benchmarks.report import Section, Table, at_least, at_most
 from symbayes import (
     BayesianSymbolicRegressor,
@@ -20,10 +20,8 @@ from symbayes import (
     TemperedSampler,
     TermsPrior,
 )
-from symbayes.guesses import guessed_trees
 from symbayes.kernels.chain import PROPOSED
 from symbayes.problem import Problem
-from symbayes.samplers.ladder import Replicas
 
 _FEW, _MANY = 1_000, 1_000_000
 # Problem I.12.11 of the Feynman collection: the force on a charge.
@@ -124,13 +122,7 @@ def _speeds(rounds: int, seconds: float) -> dict[str, float]:
 
 def _speed(problem: Problem, powers: np.ndarray, seed: int, seconds: float) -> float:
     """Return proposals a second of a ladder that starts at the truth."""
-    ladder = Replicas(problem, np.random.SeedSequence(seed), powers)
-    (truth,) = guessed_trees(
-        [_TRUTH], _NAMES, np.arange(len(_NAMES)), problem.operator_weights, problem.max_nodes,
-        (0, problem.most_terms),
-    )  # fmt: skip
-    for replica in range(len(powers)):
-        ladder.put(truth, replica)
+    ladder = ladder_at(_TRUTH, _NAMES, problem, powers, seed)
     ladder.run(50, 1, 1)
     before, started = ladder.chains.counts[:, PROPOSED].sum(), time.perf_counter()
     while time.perf_counter() < started + seconds:

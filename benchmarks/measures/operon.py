@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.chains import problem_for
+from benchmarks.chains import ladder_at, problem_for
 from benchmarks.peers.environments import PeerFailed, install, run
 from benchmarks.peers.registry import PYOPERON
 from benchmarks.report import Section, Table, at_least
 from symbayes import Formula, TemperedSampler, TermsPrior
-from symbayes.guesses import guessed_trees
 from symbayes.kernels.chain import EVALUATED, PROPOSED
 from symbayes.problem import Problem
-from symbayes.samplers.ladder import Replicas
 from symbayes.trace import state_size
 
 _ROWS = (100, 10_000, 1_000_000)
@@ -162,13 +160,7 @@ def _ours(
 ) -> dict[str, float]:
     """Return what a ladder that starts at the truth does in a second."""
     powers = sampler.powers(problem.data.n)
-    ladder = Replicas(problem, np.random.SeedSequence(seed), powers)
-    (truth,) = guessed_trees(
-        [_TRUTH], _NAMES, np.arange(len(_NAMES)), problem.operator_weights, problem.max_nodes,
-        (0, problem.most_terms),
-    )  # fmt: skip
-    for replica in range(len(powers)):
-        ladder.put(truth, replica)
+    ladder = ladder_at(_TRUTH, _NAMES, problem, powers, seed)
     ladder.run(_STEPS, 1, 1)
     out_nodes, out_terms, _ = ladder.output
     before, started, sizes, draws = ladder.chains.counts.copy(), time.perf_counter(), [], 1

@@ -11,6 +11,7 @@ from statistics import median
 import joblib
 import numpy as np
 
+from benchmarks.problems import charge_in_fields
 from benchmarks.report import Section, Table, at_most
 from symbayes import BayesianSymbolicRegressor
 
@@ -22,7 +23,7 @@ _TUNE, _DRAWS, _JOBS = 1_600, 400, 2
 def measure(quick: bool) -> Section:
     """Fit in turn in threads, in processes and on Dask; the seed, and so the work, is the same."""
     rounds = 3 if quick else 7
-    X, y = _problem()
+    X, y = charge_in_fields(_ROWS, _NOISE)
     with _dask() as client:
         places: dict[str, Callable[[], float]] = {
             "threads": lambda: _fit(X, y),
@@ -74,13 +75,6 @@ def _dask() -> Iterator[object | None]:
         n_workers=_JOBS, threads_per_worker=1, dashboard_address=None, silence_logs=50
     ) as client:
         yield client
-
-
-def _problem() -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.uniform(1.0, 5.0, (_ROWS, 5))
-    y = X[:, 0] * (X[:, 1] + X[:, 2] * X[:, 3] * np.sin(X[:, 4]))
-    return X, y + _NOISE * np.sqrt(np.mean(y**2)) * rng.normal(size=_ROWS)
 
 
 def _fit(X: np.ndarray, y: np.ndarray, backend: str = "threading", client: object = None) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass
 from statistics import median
@@ -10,6 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.problems import charge_in_fields, cores
 from benchmarks.report import Section, Table, at_least
 from symbayes import BayesianSymbolicRegressor
 
@@ -37,10 +37,10 @@ class Fit:
 def measure(quick: bool) -> Section:
     """Fit with 1, 2, 4, ... threads; the seed, and so the work, is the same."""
     title = "Effective draws a second, by the number of cores"
-    cores = min(_MOST_CORES, _cores())
-    threads = [n for n in (1, 2, 4, 8, 16) if n <= cores]
+    most = min(_MOST_CORES, cores())
+    threads = [n for n in (1, 2, 4, 8, 16) if n <= most]
     rounds = 1 if quick else 3
-    X, y = _problem()
+    X, y = charge_in_fields(_ROWS, _NOISE)
     _fit(X, y, threads[-1])  # once for nothing: compiled code is loaded
     # From many to one, and again, so that a slow moment does not meet one number of cores only.
     fits = [{n: _fit(X, y, n) for n in reversed(threads)} for _ in range(rounds)]
@@ -60,12 +60,12 @@ def measure(quick: bool) -> Section:
         ]
         for n in threads
     ]
-    reached = share(cores, "sampling") if cores in threads and cores > 1 else None
+    reached = share(most, "sampling") if most in threads and most > 1 else None
     return Section(
         "scaling",
         title,
         [Table(["cores", "effective draws a second", "of linear", "of linear, whole fit"], rows)],
-        [at_least(f"effective draws a second, {cores} cores / one, of linear", _TARGET, reached)],
+        [at_least(f"effective draws a second, {most} cores / one, of linear", _TARGET, reached)],
         [
             f"y = x0 (x1 + x2 x3 sin(x4)), {_ROWS:,} rows, noise {_NOISE:.0%}; {_CHAINS} "
             f"chains, tune={_TUNE}, draws={_DRAWS}; {fits[0][1].draws:.0f} effective draws in "
@@ -75,20 +75,6 @@ def measure(quick: bool) -> Section:
             "of formulas after, made by one thread, as well.",
         ],
     )
-
-
-def _cores() -> int:
-    """Return how many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _problem() -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.uniform(1.0, 5.0, (_ROWS, 5))
-    y = X[:, 0] * (X[:, 1] + X[:, 2] * X[:, 3] * np.sin(X[:, 4]))
-    return X, y + _NOISE * np.sqrt(np.mean(y**2)) * rng.normal(size=_ROWS)
 
 
 def _fit(X: np.ndarray, y: np.ndarray, n_jobs: int) -> Fit:

@@ -1,4 +1,4 @@
-"""gplearn's own results, four times sooner.
+"""gplearn's own results, sooner.
 
 gplearn spends most of its time on making random generators (each asks the system for entropy that
 it then throws away), on choosing all rows out of all rows, and on computing anew what many
