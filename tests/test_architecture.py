@@ -25,7 +25,7 @@ ORDER = [
     ["column_weights", "expression", "parts", "skeleton", "validation", "polish"],
     ["constants", "equivalence", "folding", "parser", "prediction", "printing", "term_trees"],
     ["latex", "leave_one_out", "numpy_code", "powers", "rounding", "simplification"],
-    ["mathml"],
+    ["mathml", "state_prior"],
     ["formula", "problem", "trace"],
     [
         "convergence",

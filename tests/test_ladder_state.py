@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from symbayes.kernels.chain import Chain
+from symbayes.kernels.chain import RSS, Chain
 from symbayes.kernels.tree_prior import Prior
 from symbayes.operators import OPERATORS
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
@@ -13,6 +13,7 @@ from symbayes.samplers.ladder import Replicas, Round
 from symbayes.samplers.ladder_state import DERIVED, LEARNED
 from symbayes.samplers.library import Shelf
 from symbayes.samplers.paper import PaperChain, Trees
+from symbayes.samplers.running import Turns, carry_out
 from symbayes.trace import ChainTrace
 
 from .problems import problem, table, tree
@@ -164,9 +165,9 @@ def test_what_is_done_between_rounds_needs_no_columns():
     assert_equal(stays, travels)
     travels = travelled(stays)
     for ladder in (stays, travels):
-        ladder.carry_out(Round(10, 5, offer=True), shelf)
+        carry_out(ladder, Round(10, 5, offer=True), shelf)
         ladder.adapt()
-        ladder.carry_out(Round(10, 5), shelf)
+        carry_out(ladder, Round(10, 5), shelf)
     assert_equal(stays, travels)
 
 
@@ -174,10 +175,10 @@ def test_a_chain_of_the_paper_that_has_travelled():
     made = problem(table(70, 2), EVERY, 2, TreePrior(), NoisePrior(1.0, 0.1))
     for seed in range(6):
         stays = PaperChain(made, np.random.SeedSequence(seed))
-        n = stays.carry_out(Trees(200, 1000), Shelf())
+        n = carry_out(stays, Trees(200, 1000), Shelf())
         travels = travelled(stays)
         assert_equal(stays, travels)
-        n, m = (chain.carry_out(Trees(300, 1000), Shelf()) for chain in (stays, travels))
+        n, m = (carry_out(chain, Trees(300, 1000), Shelf()) for chain in (stays, travels))
         assert n == m > 0
         assert_equal(stays, travels)
         kept = pickle.loads(pickle.dumps(travels.kept(Trees(300, 1000), n)))
@@ -187,3 +188,38 @@ def test_a_chain_of_the_paper_that_has_travelled():
             chain.trace.extend(chain.output, n, chain.times)
         assert stays.trace.times == receiver.trace.times
         assert_same_draws(stays.trace, receiver.trace)
+
+
+@pytest.mark.parametrize("n_draws", [0, 1, 3, 4, 9, 64])
+def test_a_round_in_parts_is_the_same_round(n_draws):
+    made = plain(learn=True)
+    whole, parts = (Replicas(made, np.random.SeedSequence(2), POWERS) for _ in range(2))
+    for offer in (False, True):
+        order = Round(10, n_draws, offer=offer)
+        assert carry_out(whole, order, Shelf()) == n_draws
+        work = parts.carry_out(order, Shelf(), in_parts=True)
+        stops = sum(1 for _ in work)
+        assert (stops > 0) == (n_draws > 4)
+        assert_equal(whole, parts)
+        for one, other in zip(whole.output, parts.output, strict=True):
+            np.testing.assert_array_equal(one[:n_draws], other[:n_draws])
+
+
+def test_a_round_in_parts_ends_where_the_whole_would():
+    made = plain()
+    at_the_end_of_a_part = 0
+    for seed in range(12):
+        first = Replicas(made, np.random.SeedSequence(seed), POWERS)
+        first.run(4, 1, 64)
+        best = np.minimum.accumulate(first.output[2][:, RSS])
+        for good_enough in np.unique(best):
+            end = 1 + int(np.argmax(best <= good_enough))
+            for n_draws in {64, min(64, 2 * end)}:
+                ladders = [Replicas(made, np.random.SeedSequence(seed), POWERS) for _ in range(2)]
+                order = Round(4, n_draws, good_enough)
+                turns = Turns([ladders[1].carry_out(order, Shelf(), in_parts=True)])
+                turns.take()
+                assert [carry_out(ladders[0], order, Shelf())] == turns.results == [end]
+                assert_equal(*ladders)
+                at_the_end_of_a_part += n_draws == 2 * end >= 8
+    assert at_the_end_of_a_part > 3

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
-from symbayes.problem import log_prior, make_problem
+from symbayes.problem import make_problem
 
 from . import naive
 from .kernels.calling import generator_state
@@ -41,7 +41,7 @@ def test_log_prior_equals_the_twin(terms):
         for node in (node for t in trees for node in t.transforms()):
             expected += stats.t.logpdf(node.a, 2.5, 1.0, np.sqrt(0.5))
             expected += stats.t.logpdf(node.b, 3.0, 0.0, np.sqrt(1.5))
-        assert log_prior(target, [naive.to_nodes(t) for t in trees]) == pytest.approx(expected)
+        assert target.log_prior([naive.to_nodes(t) for t in trees]) == pytest.approx(expected)
 
 
 def test_response_is_y_in_its_own_units():
@@ -89,4 +89,4 @@ def test_learned_weights_of_columns_are_integrated_out_of_the_log_prior():
         expected += np.log(concentration[column] / (total + i))
         concentration[column] += 1.0
     expected -= np.log(1 / 6) + 3 * np.log(3 / 6)
-    assert log_prior(target, trees) - log_prior(fixed, trees) == pytest.approx(expected)
+    assert target.log_prior(trees) - fixed.log_prior(trees) == pytest.approx(expected)

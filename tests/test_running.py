@@ -1,5 +1,6 @@
 """Threads, time limits and Ctrl-C, without any sampling."""
 
+import contextlib
 import signal
 import threading
 import time
@@ -126,7 +127,9 @@ def test_watch_leaves_signals_alone_in_other_threads():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_workers_keep_the_order_and_pass_errors_on(n_jobs):
     class Divider:
-        def carry_out(self, order, shelf):
+        def carry_out(self, order, shelf, in_parts=False):
+            if in_parts:
+                yield
             if order == 13:
                 raise NoStart
             return 100 // order
@@ -140,6 +143,37 @@ def test_workers_keep_the_order_and_pass_errors_on(n_jobs):
             advance_all(workers, [Divider()] * 3, 13)
         with pytest.raises(ZeroDivisionError):
             workers.advance([Divider()] * 3, [1, 0, 2])
+
+
+def test_threads_take_turns_with_what_is_left():
+    """One piece of work is long: whoever is done goes on with the parts of the others."""
+    where = [set() for _ in range(3)]
+    both = threading.Barrier(2)
+
+    class Ladder:
+        def carry_out(self, order, shelf, in_parts=False):
+            assert in_parts
+            for _ in range(20):
+                with contextlib.suppress(threading.BrokenBarrierError):
+                    both.wait(0.02)  # two threads at a time, as long as there are two
+                where[order].add(threading.get_ident())
+                yield
+            return order
+
+    with Workers(2) as workers:
+        assert workers.advance([Ladder() for _ in where], [0, 1, 2]) == [0, 1, 2]
+    assert len(set.union(*where)) == 2
+    assert any(len(threads) == 2 for threads in where)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_each_goes_through_all_and_passes_errors_on(n_jobs):
+    seen = []
+    with Workers(n_jobs) as workers:
+        workers.each(lambda a, b: seen.append(a + b), range(5), range(5))
+        with pytest.raises(ZeroDivisionError):
+            workers.each(lambda a: 1 // a, [1, 0])
+    assert sorted(seen) == [0, 2, 4, 6, 8]
 
 
 def test_a_second_interrupt_soon_after_reaches_the_program():

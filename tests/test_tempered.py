@@ -7,7 +7,6 @@ import pytest
 
 from symbayes import TemperedSampler
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
-from symbayes.problem import log_prior
 from symbayes.samplers import rounds, tempered
 from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.rounds import round_length
@@ -93,6 +92,7 @@ def test_ladders_begin_where_their_searches_ended():
             trees=GOOD,
             seekers=[SimpleNamespace(replicas=replicas) for replicas in found],
         ),
+        Workers(1),
     )
     assert [as_lists(run.trees()) for run in fresh] == [as_lists(s) for s in (GOOD, GOOD, FAIR)]
     # Hotter replicas go on from where they were, or from the best state if that is far better.
@@ -117,8 +117,9 @@ class Recorder:
     def optimise(self, share):
         self.calls.append(("share", share))
 
-    def carry_out(self, order, shelf):
+    def carry_out(self, order, shelf, in_parts=False):
         self.calls.append(("run", order.n_draws))
+        yield from ()
         return order.n_draws
 
     def adapt(self):
@@ -243,7 +244,7 @@ def test_ladders_are_compared_by_the_mean_of_some_of_their_last_draws(monkeypatc
     assert len(looks) == 2
     for chain, score in zip(trace.chains, looks[-1], strict=True):
         scores = [
-            likelihood + log_prior(target(), split_terms(nodes, terms))
+            likelihood + target().log_prior(split_terms(nodes, terms))
             for nodes, terms, likelihood in zip(
                 chain.nodes[64::4], chain.n_terms[64::4], chain.log_likelihood[64::4], strict=True
             )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.special import gammaln
 
 from .kernels import opcodes
 from .kernels.chain import ALL_NUMBERS, AllRows, Chain, Few, Scratch
@@ -21,8 +20,9 @@ from .kernels.rng import seed_state
 from .kernels.tree import NODE
 from .kernels.tree_prior import Prior
 from .known_terms import orthonormal, without
-from .operators import BY_OPCODE, OPERATORS
+from .operators import OPERATORS
 from .prior import NoisePrior, TermsPrior, TreePrior
+from .state_prior import StatePrior
 from .validation import Table, padded_columns
 
 # Concentration of the prior of learned column weights: about so many columns matter.
@@ -107,6 +107,20 @@ class Problem:
             return np.empty(0)
         used = np.count_nonzero(weights)
         return weights / weights.sum() * min(used, most)
+
+    def log_prior(self, trees: Sequence[np.ndarray]) -> float:
+        """Return the log prior of a state, up to a constant (see `state_prior.py`)."""
+        return self._state_prior(trees)
+
+    @cached_property
+    def _state_prior(self) -> StatePrior:
+        return StatePrior(
+            self.tree_prior,
+            self.terms,
+            self.operator_weights,
+            self.feature_weights,
+            self._concentration(self.feature_weights, _RELEVANT_COLUMNS),
+        )
 
     def new_chain(self, seed: np.random.SeedSequence) -> Chain:
         """Return a chain that has not started (see `kernels.run`)."""
@@ -313,57 +327,6 @@ def _limits(tree_prior: TreePrior) -> np.ndarray:
             place = OPERATORS[outer].opcode * opcodes.N_OPCODES + OPERATORS[inner].opcode
             limits[1 + place] = most
     return limits
-
-
-def log_prior(problem: Problem, trees: Sequence[np.ndarray]) -> float:
-    """Return the log prior of a state, up to a constant.
-
-    Weights of operators are at their prior means. Those of columns are integrated out where they
-    are learned: among many columns, one that is used already costs little to use again. The
-    variances of the constants are integrated out one by one. It ranks states; the samplers never
-    need it, since everything but ratios cancels.
-    """
-    tree, total = problem.tree_prior, _log_columns(problem, trees)
-    if not isinstance(problem.terms, int):
-        total += len(trees) * np.log(problem.terms.decay)
-    operators = {OPERATORS[name].opcode: w for name, w in problem.operator_weights.items()}
-    for nodes in trees:
-        depths = [0]
-        for node in nodes:
-            depth, op = depths.pop(), int(node["op"])
-            split = tree.split_probability(depth)
-            if op == opcodes.FEATURE:
-                total += np.log(1.0 - split)
-                continue
-            total += np.log(split * operators[op])
-            depths += [depth + 1] * BY_OPCODE[op].arity
-            if op == opcodes.LT:
-                a, b = float(node["a"]) - 1.0, float(node["b"])
-                total += _log_student(a, tree.slope_shape, tree.slope_scale)
-                total += _log_student(b, tree.offset_shape, tree.offset_scale)
-    return float(total)
-
-
-def _log_columns(problem: Problem, trees: Sequence[np.ndarray]) -> float:
-    """Return the log prior of the columns at the leaves: independent, or from Polya's urn."""
-    leaves = [nodes["feature"][nodes["op"] == opcodes.FEATURE] for nodes in trees]
-    columns, counts = np.unique(np.concatenate([[], *leaves]).astype(int), return_counts=True)
-    if not problem.learn:
-        return float(counts @ np.log(problem.feature_weights[columns]))
-    concentration = problem._concentration(problem.feature_weights, _RELEVANT_COLUMNS)
-    total = concentration.sum()
-    drawn = gammaln(concentration[columns] + counts) - gammaln(concentration[columns])
-    return float(drawn.sum() + gammaln(total) - gammaln(total + counts.sum()))
-
-
-def _log_student(x: float, nu: float, scale: float) -> float:
-    """Return the log density of a normal whose variance is IG(nu / 2, nu scale / 2)."""
-    constant = math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu)
-    return (
-        constant
-        - 0.5 * math.log(nu * math.pi * scale)
-        - 0.5 * (nu + 1.0) * math.log1p(x * x / (nu * scale))
-    )
 
 
 def pad(values: np.ndarray, filler: float) -> np.ndarray:

@@ -75,7 +75,7 @@ def p_values(case, n, times=4, seed=0):
             at = 2 * i + k
             load(ladder, nodes[at], terms[at], scales[at], weights[at])
         for _ in range(times):
-            accepted += exchange(*pair, rng)
+            accepted += exchange(*pair, rng.uniform(size=3))
         for k, ladder in enumerate(pair):
             at = 2 * i + k
             trees = ladder.trees()

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kernels import opcodes
 from .ladder import Replicas
-from .running import NoStart
+from .running import NoStart, Workers
 
 
 def log_prior_given(tree: np.ndarray, ladder: Replicas) -> float:
@@ -33,13 +33,16 @@ def log_prior_given(tree: np.ndarray, ladder: Replicas) -> float:
     return float(total)
 
 
-def exchange(first: Replicas, second: Replicas, rng: np.random.Generator) -> bool:
-    """Try to let a term of each of two chains at temperature one change places."""
+def exchange(first: Replicas, second: Replicas, chance: np.ndarray) -> bool:
+    """Try to let a term of each of two chains at temperature one change places.
+
+    `chance` are three uniform random numbers: for the terms, and for the decision.
+    """
     pair = (first, second)
     states = [ladder.trees() for ladder in pair]
     if not (states[0] and states[1]):
         return False
-    k, j = (int(rng.integers(len(trees))) for trees in states)
+    k, j = (int(u * len(trees)) for u, trees in zip(chance, states, strict=False))
     p, q = states[0][k], states[1][j]
     log_ratio = (
         log_prior_given(q, first)
@@ -58,18 +61,20 @@ def exchange(first: Replicas, second: Replicas, rng: np.random.Generator) -> boo
     before = [ladder.coldest() for ladder in pair]
     for ladder, trees in zip(pair, new, strict=True):
         log_ratio += _try(ladder, trees)
-    if np.log(1.0 - rng.uniform()) < log_ratio:
+    if np.log(1.0 - chance[2]) < log_ratio:
         return True
     for ladder, state in zip(pair, before, strict=True):
         ladder.put_back(state)
     return False
 
 
-def exchange_neighbours(ladders: list[Replicas], turn: int, rng: np.random.Generator) -> None:
+def exchange_neighbours(
+    ladders: list[Replicas], turn: int, rng: np.random.Generator, workers: Workers
+) -> None:
     """Try an exchange between pairs of ladders, other pairs each turn."""
-    order = np.roll(np.arange(len(ladders)), turn % 2)
-    for i, j in zip(order[::2], order[1::2], strict=False):
-        exchange(ladders[i], ladders[j], rng)
+    order = [ladders[i] for i in np.roll(np.arange(len(ladders)), turn % 2)]
+    chances = rng.uniform(size=(len(order) // 2, 3))
+    workers.each(exchange, order[:-1:2], order[1::2], chances)
 
 
 def _try(ladder: Replicas, trees: list[np.ndarray]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,8 @@ from ..kernels.ladder import Ladder
 from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
-from ..problem import Problem, log_prior
-from ..trace import Output, empty_output, packed_output, state_size, unpack
+from ..problem import Problem
+from ..trace import Output, empty_output, packed_output, state_size, state_sizes, unpack
 from .ladder_state import LadderState, restore, state_of
 from .library import Shelf
 from .running import NoStart
@@ -23,6 +24,8 @@ from .running import NoStart
 MOVE_SHAPE = (0.5, 1.0)
 #: Draws a call of the loop at most, which bounds the memory of the output arrays.
 LARGEST_ROUND = 64
+# Draws between two stops of a round in parts, at least.
+_FEWEST_AT_ONCE = 4
 # Nodes of a state, on average over the replicas, up to which a draw costs what it usually does.
 _ORDINARY_NODES = 18.0
 # A term that moves the response by a smaller part of its spread does nothing.
@@ -88,28 +91,42 @@ class Replicas:
         ladder.restore(state)
         return ladder
 
-    def run(self, steps: int, rounds: int, n_draws: int, good_enough: float = -1.0) -> int:
-        """Make draws into `output`; return how many.
+    def run(
+        self, steps: int, rounds: int, n_draws: int, good_enough: float = -1.0, first: int = 0
+    ) -> int:
+        """Make draws into `output`, from a row of it on; return how many.
 
         It ends early when a draw has a residual sum of squares of at most `good_enough`.
         """
-        if n_draws > len(self.output[1]):  # compiled code would write behind the arrays
+        if first + n_draws > len(self.output[1]):  # compiled code would write behind the arrays
             raise ValueError(f"{n_draws} draws at once; the output has room for {LARGEST_ROUND}")
         if n_draws > 0:
             self._make_columns(self._without_columns)
         given = np.isnan(self.chains.numbers[:, LOG_LIKELIHOOD])
         done = self._loop(
             self.chains, self.priors, self.problem.seen, self.scratch, self.ladder,
-            steps, rounds, n_draws, float(good_enough), *self.output,
+            steps, rounds, n_draws, float(good_enough), *(rows[first:] for rows in self.output),
         )  # fmt: skip
         if done < 0:
             raise NoStart
         self._without_columns[given] = False  # the loop has fitted them
         return int(done)
 
-    def carry_out(self, order: Round, shelf: Shelf) -> int:
-        """Do what a round asks for; return the number of draws, now in `output`."""
-        done = self.run(order.steps, 1, order.n_draws, order.good_enough)
+    def carry_out(
+        self, order: Round, shelf: Shelf, in_parts: bool = False
+    ) -> Generator[None, None, int]:
+        """Do what a round asks for; return the number of draws, now in `output`.
+
+        In parts it stops after half of what is left, and again.
+        """
+        total, done, last = order.n_draws, 0, False
+        while not last:
+            left = total - done
+            n = min(left, max(_FEWEST_AT_ONCE, left // 2)) if in_parts else left
+            done += self.run(order.steps, 1, n, order.good_enough, done)
+            last = done == total or self.output[2][done - 1, RSS] <= order.good_enough
+            if not last:
+                yield
         if order.offer:
             self.offer(shelf)
         return done
@@ -145,9 +162,12 @@ class Replicas:
     @property
     def cost(self) -> float:
         """What a draw costs in units of one whose states have an ordinary size, at least 1."""
-        n = len(self.ladder.power)
-        nodes = sum(len(tree) for replica in range(n) for tree in self.trees(replica))
-        return max(1.0, nodes / (n * _ORDINARY_NODES))
+        slots, n = self.chains.slots, len(self.ladder.power)
+        trees = self.chains.nodes.reshape(slots.size, self.problem.max_nodes)
+        sizes = np.reshape(state_sizes(trees, np.ones(len(trees), np.int64)), slots.shape)
+        used = np.arange(slots.shape[1]) < self.chains.n_terms
+        nodes = np.take_along_axis(sizes, slots, axis=1)[used].sum()
+        return max(1.0, float(nodes) / (n * _ORDINARY_NODES))
 
     @property
     def cold(self) -> int:
@@ -165,7 +185,7 @@ class Replicas:
         """Log posterior of the coldest state, up to a constant; minus infinity before the start."""
         if self.chains.n_terms[self.cold, 0] < 0:
             return -np.inf
-        return self.log_likelihood + log_prior(self.problem, self.trees())
+        return self.log_likelihood + self.problem.log_prior(self.trees())
 
     @property
     def rss(self) -> float:
@@ -280,12 +300,12 @@ class Replicas:
         coldest = self.trees()
         self.put(trees)
         self.fit()
-        numbers, prior = self.chains.numbers[self.cold].copy(), log_prior(self.problem, trees)
+        numbers, prior = self.chains.numbers[self.cold].copy(), self.problem.log_prior(trees)
         self.put(coldest)
         self.fit()
         for power, r in zip(self.ladder.power, self.ladder.replica.copy(), strict=True):
             behind = self._energy(numbers, power) - self._energy(self.chains.numbers[r], power)
-            behind += prior - log_prior(self.problem, self.trees(r))
+            behind += prior - self.problem.log_prior(self.trees(r))
             if behind > nats:
                 self.put(trees, r)
         self.fit()

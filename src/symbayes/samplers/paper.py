@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -188,8 +189,11 @@ class PaperChain:
         self.chain.n_terms[0] = len(trees)
         self.chain.numbers[LOG_LIKELIHOOD] = np.nan
 
-    def carry_out(self, order: Trees, shelf: Shelf) -> int:
+    def carry_out(
+        self, order: Trees, shelf: Shelf, in_parts: bool = False
+    ) -> Generator[None, None, int]:
         """Propose trees; return how many were accepted, now in `output` and `times`."""
+        yield from ()  # all in one part: its chains are rarely more than the cores
         if self._without_columns.any():
             make = units.load_make_columns()
             make(self._stacked()[0], self.problem.data, self.scratch, self._without_columns)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -126,8 +127,13 @@ class Traveller(Protocol):
     def blank(cls, problem: Any, state: Any) -> Traveller:
         """Return one that a state of this size can be restored to."""
 
-    def carry_out(self, order: Any, shelf: Shelf) -> int:
-        """Do what a round asks for; return the number of draws, or raise NoStart."""
+    def carry_out(
+        self, order: Any, shelf: Shelf, in_parts: bool = False
+    ) -> Generator[None, None, int]:
+        """Do what a round asks for; return the number of draws, or raise NoStart.
+
+        In parts it stops now and then, and may go on in another thread.
+        """
 
     def state(self) -> Any:
         """Return all that has to be known to go on elsewhere with the same draws."""
@@ -147,6 +153,7 @@ class Workers:
 
     def __init__(self, n_jobs: int):
         self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
+        self._n_jobs = n_jobs
         self._shelf = Shelf()
 
     def __enter__(self) -> Workers:
@@ -161,20 +168,53 @@ class Workers:
 
         When this returns, all ladders have gone on, and their outputs hold their draws.
         """
+        pairs = zip(ladders, orders, strict=True)
         if self._pool is None:
-            return [self._carry_out(*pair) for pair in zip(ladders, orders, strict=True)]
-        return list(self._pool.map(self._carry_out, ladders, orders))
+            return [carry_out(*pair, self._shelf) for pair in pairs]
+        # Ladders take turns, so that threads which are done early have something to do.
+        in_parts = len(ladders) > self._n_jobs
+        turns = Turns([ladder.carry_out(order, self._shelf, in_parts) for ladder, order in pairs])
+        for thread in [self._pool.submit(turns.take) for _ in range(self._n_jobs)]:
+            thread.result()
+        return turns.results
 
-    def _carry_out(self, ladder: Traveller, order: Any) -> int | None:
-        return carry_out(ladder, order, self._shelf)
+    def each(self, function: Callable[..., object], *arguments: Iterable[Any]) -> None:
+        """Call a function for each of these, in the process of the caller."""
+        for _ in (map if self._pool is None else self._pool.map)(function, *arguments):
+            pass
+
+
+class Turns:
+    """Work of which threads take parts in turn."""
+
+    def __init__(self, work: list[Generator[None, None, int]]):
+        self.results: list[int | None] = [None] * len(work)
+        self._waiting = deque(enumerate(work))
+
+    def take(self) -> None:
+        """Take turns until no work is waiting."""
+        while True:
+            try:
+                i, work = self._waiting.popleft()
+            except IndexError:
+                return
+            try:
+                next(work)
+                self._waiting.append((i, work))
+            except StopIteration as end:
+                self.results[i] = end.value
+            except NoStart:
+                pass
+            except BaseException:
+                self._waiting.clear()
+                raise
 
 
 def carry_out(ladder: Traveller, order: Any, shelf: Shelf) -> int | None:
     """Let a ladder carry out an order; return the number of draws, None for no start."""
-    try:
-        return ladder.carry_out(order, shelf)
-    except NoStart:
-        return None
+    turns = Turns([ladder.carry_out(order, shelf)])
+    turns.take()
+    return turns.results[0]
 
 
 def advance_all(workers: Workers, ladders: Sequence[Traveller], order: Any) -> list[int]:

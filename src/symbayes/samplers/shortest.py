@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..problem import Problem, log_prior
+from ..problem import Problem
 from ..trace import ChainTrace, split_terms
 from .equal_parts import shorter_states
 from .exactness import is_exact
@@ -114,7 +114,7 @@ def _best_draw(replicas: Replicas, n: int) -> tuple[float, list[np.ndarray]]:
         draws.nodes, draws.n_terms, draws.log_likelihood, strict=True
     ):
         trees = split_terms(nodes, terms)
-        score = likelihood + log_prior(replicas.problem, trees)
+        score = likelihood + replicas.problem.log_prior(trees)
         if score > best[0]:
             best = (score, trees)
     return best

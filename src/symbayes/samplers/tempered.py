@@ -19,7 +19,7 @@ from ..convergence import settled
 from ..kernels.chain import PROPOSED
 from ..kernels.choose import N_MOVES
 from ..prior import NoisePrior, require_count, require_real
-from ..problem import Problem, log_prior, some_rows
+from ..problem import Problem, some_rows
 from ..trace import ChainTrace, LadderRecord, Trace, split_terms
 from .exactness import exact_rss
 from .exchange import exchange_neighbours
@@ -28,6 +28,7 @@ from .pause import Pause, Point, Save, save_nothing
 from .rounds import round_length, run_even_rounds
 from .running import Report, Watch, Workers, advance_all
 from .search import OPTIMISED, Found, Search
+from .seekers import Seeker
 from .telling import teller
 
 # Shares of the time limit after which search and settling end.
@@ -199,7 +200,7 @@ class TemperedSampler:
                 tune, workers, watch, _SEARCH_SHARE, progress,
                 lambda make: save(lambda: Point(search=make())),
             )  # fmt: skip
-            _begin_at(ladders, found)
+            _begin_at(ladders, found, workers)
             begun = replace(
                 begun,
                 search_cut=not found.finished,
@@ -299,7 +300,7 @@ class TemperedSampler:
             n = min(_DRAWS_A_LOOK - since_look, draws - done)
             made = run_even_rounds(
                 keep, n, length, watch, 1.0, after,
-                lambda turn: exchange_neighbours(ladders, turn, pause.exchanges),
+                lambda turn: exchange_neighbours(ladders, turn, pause.exchanges, workers),
                 since_look, _DRAWS_A_LOOK,
             )  # fmt: skip
             cost = float(np.mean([ladder.cost for ladder in ladders]))
@@ -367,12 +368,15 @@ def _paused(begun: Trace, ladders: list[Replicas], **changes: Any) -> Trace:
     return replace(begun, weights=[], pause=replace(begun.pause, ladders=states, **changes))
 
 
-def _begin_at(ladders: list[Replicas], found: Found) -> None:
+def _begin_at(ladders: list[Replicas], found: Found, workers: Workers) -> None:
     """Start the ladders where the search ended."""
-    for ladder, seeker in zip(ladders, found.seekers, strict=True):
+
+    def begin(ladder: Replicas, seeker: Seeker) -> None:
         ladder.take_over(seeker.replicas)
         if found.trees:
             ladder.spread(found.trees, _HOPELESS)
+
+    workers.each(begin, ladders, found.seekers)
 
 
 def _catch_up(ladders: list[Replicas], scores: list[float], nats: float) -> bool:
@@ -388,7 +392,7 @@ def _mean_score(ladder: Replicas, trace: ChainTrace) -> float:
     """Return the mean log posterior, up to a constant, of some of the last draws of a chain."""
     some = slice(max(0, len(trace) - _DRAWS_A_LOOK), None, _DRAWS_A_LOOK // _DRAWS_A_SCORE)
     priors = [
-        log_prior(ladder.problem, split_terms(nodes, terms))
+        ladder.problem.log_prior(split_terms(nodes, terms))
         for nodes, terms in zip(trace.nodes[some], trace.n_terms[some], strict=True)
     ]
     return float(np.mean(trace.log_likelihood[some] + priors))
