@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symbayes.prior import TermsPrior, TreePrior
-from symbayes.samplers.ladder import LARGEST_ROUND, Replicas
+from symbayes.samplers.ladder import LARGEST_ROUND, Replicas, mean_cost
 from symbayes.validation import Table
 
 from . import naive
@@ -44,14 +44,16 @@ def test_trees_come_out_as_they_were_put_in():
 
 def test_a_draw_of_large_states_costs_more():
     ladder = ladder_of()
-    assert ladder.cost == 1.0
+    assert mean_cost([ladder]) == 1.0
     nine = tree("+", 0, "sin", "+", 0, "sin", "+", 0, 1)
     sums = [nine] * 3
     for replica in range(3):
         ladder.put(sums, replica)
-    assert ladder.cost == pytest.approx(3 * len(nine) / 18)
+    assert mean_cost([ladder]) == pytest.approx(3 * len(nine) / 18)
     ladder.put([], 0)
-    assert ladder.cost == pytest.approx(2 * len(nine) / 18)
+    assert mean_cost([ladder]) == pytest.approx(2 * len(nine) / 18)
+    # That of none is at least one.
+    assert mean_cost([ladder, ladder_of()]) == pytest.approx(len(nine) / 18 + 0.5)
 
 
 def test_what_has_not_started_is_worse_than_anything():

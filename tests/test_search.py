@@ -7,7 +7,6 @@ from symbayes import BayesianSymbolicRegressor, TemperedSampler
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.samplers import search
 from symbayes.samplers.exactness import is_exact
-from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.running import Watch, Workers
 from symbayes.samplers.search import Search
 from symbayes.validation import Table
@@ -139,7 +138,7 @@ def test_large_states_spend_the_budget_sooner(monkeypatch):
     monkeypatch.setattr(Search, "_settled", lambda *_: False)
     counts = []
     for cost in (1.0, 4.0):
-        monkeypatch.setattr(Replicas, "cost", property(lambda ladder, cost=cost: cost))
+        monkeypatch.setattr(search, "mean_cost", lambda ladders, cost=cost: cost)
         looking = seek(made)
         assert run(looking, 1024).finished
         counts.append(looking.counts()[0].sum())

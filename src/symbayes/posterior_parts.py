@@ -75,7 +75,7 @@ def to_arrays(posterior: Posterior) -> Arrays:
     mixture, groups = posterior.mixture, posterior.groups
     in_mixture = [model_place(model) for _, model in mixture.models]
     in_groups = [model_place(one.model) for one in groups]
-    nodes = np.concatenate([np.empty(0, NODE), *trees.items])
+    nodes = np.concatenate([np.empty(0, NODE), *trees.items], dtype=NODE)
     of_states = [
         [trees.place(tree.tobytes(), tree) for tree in state.trees] for state in states.items
     ]

@@ -14,6 +14,7 @@ from .kernels.choose import N_MOVES
 from .kernels.evaluate import BLOCK, padded, stack_slots
 from .kernels.likelihood import Data
 from .kernels.limits import UNLIMITED
+from .kernels.memory import zeros
 from .kernels.moves.jump import SWAPS
 from .kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from .kernels.rng import seed_state
@@ -128,14 +129,14 @@ class Problem:
         start = self.terms if isinstance(self.terms, int) else 0
         return Chain(
             rng=seed_state(seed),
-            nodes=np.zeros(slots * self.max_nodes, NODE),
-            columns=np.zeros(slots * len(self.seen.y)),
-            gram=np.zeros(slots * slots),
-            dots=np.zeros(slots),
+            nodes=zeros(slots * self.max_nodes, NODE),
+            columns=zeros(slots * len(self.seen.y)),
+            gram=zeros(slots * slots),
+            dots=zeros(slots),
             slots=np.arange(slots),
             n_terms=np.array([-1 - start]),
-            numbers=np.zeros(ALL_NUMBERS),
-            counts=np.zeros((3, N_MOVES), np.int64),
+            numbers=zeros(ALL_NUMBERS),
+            counts=zeros((3, N_MOVES), np.int64),
         )
 
     def response(self) -> np.ndarray:
@@ -186,30 +187,30 @@ class Problem:
             root_weight=data.root_weight[rows],
             rows=rows,
             known=known.reshape(-1),
-            share=np.zeros(1),
-            design=np.zeros(width * m),
-            factor=np.zeros(width * width),
-            z=np.zeros(width),
-            constants=np.zeros(MOST_CONSTANTS),
-            direction=np.zeros(MOST_CONSTANTS),
-            trial=np.zeros(MOST_CONSTANTS),
+            share=zeros(1),
+            design=zeros(width * m),
+            factor=zeros(width * width),
+            z=zeros(width),
+            constants=zeros(MOST_CONSTANTS),
+            direction=zeros(MOST_CONSTANTS),
+            trial=zeros(MOST_CONSTANTS),
         )
 
     def new_scratch(self) -> Scratch:
         """Return room to work in for one chain."""
         slots = self.most_terms + 2
         return Scratch(
-            pending=np.zeros(self.max_nodes + 2, np.int64),
-            where=np.zeros(2 * self.max_nodes + 4, np.int64),
-            stack=np.zeros(stack_slots(self.max_nodes) * BLOCK),
-            factor=np.zeros(slots * slots),
-            solution=np.zeros(slots),
-            correction=np.zeros(slots),
-            products=np.zeros(slots),
-            other_products=np.zeros(slots),
-            residual=np.zeros(len(self.seen.y)),
-            counts=np.zeros(opcodes.N_OPCODES + len(self.feature_weights)),
-            swaps=np.zeros(SWAPS, np.int64),
+            pending=zeros(self.max_nodes + 2, np.int64),
+            where=zeros(2 * self.max_nodes + 4, np.int64),
+            stack=zeros(stack_slots(self.max_nodes) * BLOCK),
+            factor=zeros(slots * slots),
+            solution=zeros(slots),
+            correction=zeros(slots),
+            products=zeros(slots),
+            other_products=zeros(slots),
+            residual=zeros(len(self.seen.y)),
+            counts=zeros(opcodes.N_OPCODES + len(self.feature_weights)),
+            swaps=zeros(SWAPS, np.int64),
             few=self._few(),
             all_rows=self._all_rows(),
         )
@@ -230,16 +231,16 @@ class Problem:
             noise_prior=data.noise_prior,
             most_constants=data.most_constants,
             known=data.known,
-            block=np.zeros((slots + 1) * BLOCK if slots else 0),
+            block=zeros((slots + 1) * BLOCK if slots else 0),
             order=np.arange(slots),
-            shift=np.zeros(slots),
-            unit=np.zeros(slots),
-            totals=np.zeros(slots),
-            dots=np.zeros(slots),
-            gram=np.zeros(slots * slots),
-            beside=np.zeros(slots * n_known),
-            length=np.zeros(slots),
-            other=np.zeros(n_known),
+            shift=zeros(slots),
+            unit=zeros(slots),
+            totals=zeros(slots),
+            dots=zeros(slots),
+            gram=zeros(slots * slots),
+            beside=zeros(slots * n_known),
+            length=zeros(slots),
+            other=zeros(n_known),
         )
 
 
@@ -331,8 +332,9 @@ def _limits(tree_prior: TreePrior) -> np.ndarray:
 
 def pad(values: np.ndarray, filler: float) -> np.ndarray:
     """Return a contiguous copy of a column with the padding behind it."""
-    result = np.full(padded(len(values)), filler)
+    result = zeros(padded(len(values)))
     result[: len(values)] = values
+    result[len(values) :] = filler
     return result
 
 

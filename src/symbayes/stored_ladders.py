@@ -26,7 +26,7 @@ def states_to_arrays(
     prefix: str, states: Sequence[np.ndarray], n_trees: Sequence[int] | np.ndarray
 ) -> Arrays:
     """Return packed states, each of so many trees, as arrays."""
-    nodes = np.concatenate([np.empty(0, NODE), *states])
+    nodes = np.concatenate([np.empty(0, NODE), *states], dtype=NODE)
     return {
         f"{prefix}/length": np.array([len(state) for state in states], np.int64),
         f"{prefix}/trees": np.array(n_trees, np.int64).reshape(len(states)),

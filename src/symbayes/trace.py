@@ -59,15 +59,19 @@ class ChainTrace:
 
     def _pack(self, output: Output, out_times: np.ndarray | None, rows: list[int]) -> None:
         """Keep copies of these rows, in one piece, which is faster than one by one."""
-        nodes, n_terms, numbers = (array[rows] for array in output)
-        sizes = np.array(state_sizes(nodes, n_terms), dtype=np.int64)
-        packed = nodes[np.arange(nodes.shape[1]) < sizes[:, None]]
+        if not rows:
+            return
+        some = slice(rows[0], rows[-1] + 1, self.stride)
+        nodes, n_terms, numbers = (array[some] for array in output)
+        sizes = state_sizes(nodes["op"], n_terms)
+        width = int(sizes.max())
+        packed = nodes[:, :width][np.arange(width) < sizes[:, None]]
         ends = np.cumsum(sizes).tolist()
         self.nodes += [packed[a:b] for a, b in zip([0, *ends], ends, strict=False)]
         self.n_terms += n_terms.tolist()
-        self.numbers += list(numbers)
+        self.numbers += list(numbers.copy())
         if out_times is not None:
-            self.times += out_times[rows].tolist()
+            self.times += out_times[some].tolist()
 
     def _thin(self) -> None:
         """Drop every second draw, the last one not."""
@@ -186,12 +190,14 @@ def state_size(nodes: np.ndarray, n_terms: int) -> int:
     return i
 
 
-def state_sizes(nodes: np.ndarray, n_terms: np.ndarray) -> list[int]:
-    """Return how many nodes each of many packed states has, one state a row."""
-    ops = nodes["op"]
-    missing = np.cumsum((ops > 0) + (ops >= FIRST_BINARY).astype(np.int64) - 1, axis=1)
-    ends = np.argmax(missing == -n_terms[:, None], axis=1) + 1
-    return np.where(n_terms > 0, ends, 0).tolist()
+def state_sizes(ops: np.ndarray, n_terms: np.ndarray) -> np.ndarray:
+    """Return how many nodes each of many packed states has, given the operators of their nodes."""
+    more = (ops > 0).astype(np.int32)
+    more += ops >= FIRST_BINARY
+    more -= 1
+    missing = np.cumsum(more, axis=-1, out=more)
+    ends = np.argmax(missing == -n_terms[..., None], axis=-1) + 1
+    return np.where(n_terms > 0, ends, 0)
 
 
 def split_terms(nodes: np.ndarray, n_terms: int) -> list[np.ndarray]:
@@ -216,7 +222,7 @@ def empty_output(n_rows: int, n_nodes: int, n_numbers: int) -> Output:
 def packed_output(output: Output, n_rows: int) -> Output:
     """Return the first rows of an output, copied, as wide as their states are."""
     nodes, terms, numbers = (array[:n_rows] for array in output)
-    width = max(state_sizes(nodes, terms), default=0)
+    width = int(state_sizes(nodes["op"], terms).max(initial=0))
     return nodes[:, :width].copy(), terms.copy(), numbers.copy()
 
 

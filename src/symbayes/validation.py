@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from .kernels.evaluate import padded
+from .kernels.memory import zeros
 
 FEWEST_ROWS = 3
 # Fewer rows than these get a warning.
@@ -147,7 +148,7 @@ def padded_columns(
 
     Of the rows, those that `rows` says, which are `n_rows`.
     """
-    columns = np.empty((len(used), padded(n_rows)))
+    columns = zeros((len(used), padded(n_rows)))
     for column, i in zip(columns, used, strict=True):
         column[:n_rows] = X[rows, i]
         column[n_rows:] = column[0]

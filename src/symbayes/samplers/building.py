@@ -22,14 +22,14 @@ def transform(tree: np.ndarray, a: float, b: float) -> np.ndarray:
     """Return the tree with `lt(x) = a x + b` on top."""
     node = np.zeros(1, NODE)
     node["op"], node["a"], node["b"] = opcodes.LT, a, b
-    return np.concatenate([node, tree])
+    return np.concatenate([node, tree], dtype=NODE)
 
 
 def join(name: str, *operands: np.ndarray) -> np.ndarray:
     """Return operands under an operator."""
     node = np.zeros(1, NODE)
     node["op"] = OPERATORS[name].opcode
-    return np.concatenate([node, *operands])
+    return np.concatenate([node, *operands], dtype=NODE)  # to find it out takes twice as long
 
 
 def product_of_powers(

@@ -9,6 +9,8 @@ of the chain they come into.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..kernels import opcodes
@@ -18,19 +20,25 @@ from .running import NoStart, Workers
 
 def log_prior_given(tree: np.ndarray, ladder: Replicas) -> float:
     """Return the log prior of a tree but for its shape, under the weights of a ladder's chain."""
-    r = ladder.cold
-    operators = np.diff(ladder.priors.operator_cdf[r], prepend=0.0)
-    features = np.diff(ladder.priors.feature_cdf[r], prepend=0.0)
-    s_a, s_b = ladder.priors.scales[r]
-    at_end = tree["op"] == opcodes.FEATURE
-    transform = tree["op"] == opcodes.LT
-    a, b = tree["a"][transform], tree["b"][transform]
-    with np.errstate(divide="ignore"):
-        total = np.log(operators[tree["op"][~at_end]]).sum()
-        total += np.log(features[tree["feature"][at_end]]).sum()
-    total -= 0.5 * np.sum(np.log(2 * np.pi * s_a) + (a - 1.0) ** 2 / s_a)
-    total -= 0.5 * np.sum(np.log(2 * np.pi * s_b) + b**2 / s_b)
-    return float(total)
+    r, total = ladder.cold, 0.0
+    s_a, s_b = ladder.priors.scales[r].tolist()
+    for i, op in enumerate(tree["op"].tolist()):
+        if op == opcodes.FEATURE:
+            cdf, at = ladder.priors.feature_cdf[r], int(tree["feature"][i])
+        else:
+            cdf, at = ladder.priors.operator_cdf[r], op
+        weight = float(cdf[at] - cdf[at - 1]) if at > 0 else float(cdf[0])
+        if weight <= 0.0:
+            return -math.inf
+        total += math.log(weight)
+        if op == opcodes.LT:
+            total += _log_normal(float(tree["a"][i]) - 1.0, s_a)
+            total += _log_normal(float(tree["b"][i]), s_b)
+    return total
+
+
+def _log_normal(x: float, variance: float) -> float:
+    return -0.5 * (math.log(2.0 * math.pi * variance) + x * x / variance)
 
 
 def exchange(first: Replicas, second: Replicas, chance: np.ndarray) -> bool:

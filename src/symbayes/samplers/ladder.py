@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..evaluation import evaluate_trees
 from ..kernels import units
 from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain
 from ..kernels.ladder import Ladder
+from ..kernels.memory import zeros
 from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
@@ -57,14 +58,15 @@ class Replicas:
         seeds = seed.spawn(n + 1)
         self.problem = problem
         self._loop = units.load("tempered")
-        chains = [problem.new_chain(s) for s in seeds[:n]]
+        chain = problem.new_chain(seeds[0])
         # Room that is not written to until it is needed, which may be in another process.
-        columns = np.zeros((n, *chains[0].columns.shape))
-        few = [chain._replace(columns=columns[0, :0]) for chain in chains]
-        self.chains = Chain(*_stacked(few))._replace(columns=columns)
+        columns = zeros((n, *chain.columns.shape))
+        self.chains = Chain(*_repeated(chain._replace(columns=columns[0, :0]), n))._replace(
+            rng=np.array([seed_state(s) for s in seeds[:n]]), columns=columns
+        )
         # Replicas whose columns are not there, since the state came from elsewhere.
         self._without_columns = np.zeros(n, bool)
-        self.priors = Prior(*_stacked([problem.new_prior(MOVE_SHAPE)] * n))
+        self.priors = Prior(*_repeated(problem.new_prior(MOVE_SHAPE), n))
         self.scratch = problem.new_scratch()
         self.ladder = Ladder(
             rng=seed_state(seeds[n]),
@@ -158,16 +160,6 @@ class Replicas:
     def optimise(self, share: float) -> None:
         """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""
         self.scratch.few.share[0] = share
-
-    @property
-    def cost(self) -> float:
-        """What a draw costs in units of one whose states have an ordinary size, at least 1."""
-        slots, n = self.chains.slots, len(self.ladder.power)
-        trees = self.chains.nodes.reshape(slots.size, self.problem.max_nodes)
-        sizes = np.reshape(state_sizes(trees, np.ones(len(trees), np.int64)), slots.shape)
-        used = np.arange(slots.shape[1]) < self.chains.n_terms
-        nodes = np.take_along_axis(sizes, slots, axis=1)[used].sum()
-        return max(1.0, float(nodes) / (n * _ORDINARY_NODES))
 
     @property
     def cold(self) -> int:
@@ -335,5 +327,21 @@ class Replicas:
         self.ladder.direction[:] = 0
 
 
-def _stacked(parts: list) -> list[np.ndarray]:
-    return [np.stack(arrays) for arrays in zip(*parts, strict=True)]
+def mean_cost(ladders: Sequence[Replicas]) -> float:
+    """Return what a draw costs in units of one whose states have an ordinary size, at least 1."""
+    chains = [ladder.chains for ladder in ladders]
+    slots = np.concatenate([one.slots for one in chains])
+    ops = np.concatenate([one.nodes["op"] for one in chains]).reshape(*slots.shape, -1)
+    sizes = np.take_along_axis(state_sizes(ops, np.ones(slots.shape, np.int64)), slots, axis=1)
+    n_terms = np.concatenate([one.n_terms for one in chains])
+    sizes[np.arange(slots.shape[1]) >= n_terms] = 0
+    nodes = sizes.reshape(len(ladders), -1).sum(axis=1) / len(ladders[0].ladder.power)
+    return float(np.maximum(1.0, nodes / _ORDINARY_NODES).mean())
+
+
+def _repeated(arrays: tuple, n: int) -> list[np.ndarray]:
+    """Return arrays with so many copies of each, one below the other."""
+    result = [zeros((n, *array.shape), array.dtype) for array in arrays]
+    for many, one in zip(result, arrays, strict=True):
+        many[:] = one
+    return result

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.chain import Chain
+from ..kernels.tree import NODE
 from ..kernels.tree_prior import Prior
 from ..trace import state_size
 
@@ -44,7 +45,7 @@ def state_of(
     """Return the state of chains that are stored in one set of arrays."""
     parts = [chains.nodes[r, start:end] for r, start, end in _trees(chains)]
     return LadderState(
-        nodes=np.concatenate([chains.nodes[0, :0], *parts]),
+        nodes=np.concatenate([chains.nodes[0, :0], *parts], dtype=NODE),
         chains={name: getattr(chains, name).copy() for name in _SENT},
         priors={name: getattr(priors, name).copy() for name in LEARNED},
         own={name: array.copy() for name, array in own.items()},

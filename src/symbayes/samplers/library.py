@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..evaluation import evaluate_trees
+from ..kernels.tree import NODE
 from ..operators import OPERATORS
 from ..problem import Problem
 from .building import join, leaf, product_of_powers
@@ -73,7 +74,9 @@ class Library:
             if kept:
                 ends = np.cumsum([len(tree) for tree in kept])
                 # Single precision is enough to rank them, and twice as fast.
-                self._parts.append(_Part(np.concatenate(kept), ends, values.astype(np.float32)))
+                self._parts.append(
+                    _Part(np.concatenate(kept, dtype=NODE), ends, values.astype(np.float32))
+                )
 
     def _standardised(
         self, trees: list[np.ndarray], table: np.ndarray

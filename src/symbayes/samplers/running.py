@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..problem import Problem
 from .library import Shelf
 
 # A round should take about so long: short enough to stop at once, long enough to cost nothing.
@@ -177,6 +178,11 @@ class Workers:
         for thread in [self._pool.submit(turns.take) for _ in range(self._n_jobs)]:
             thread.result()
         return turns.results
+
+    def prepare(self, problem: Problem) -> None:
+        """Make what orders for a problem may need, beside other work if there are threads."""
+        if self._pool is not None:
+            self._pool.submit(self._shelf.library_for, problem)
 
     def each(self, function: Callable[..., object], *arguments: Iterable[Any]) -> None:
         """Call a function for each of these, in the process of the caller."""

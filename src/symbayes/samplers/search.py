@@ -24,7 +24,7 @@ from ..trace import Find
 from .building import product_of_powers
 from .exactness import exact_rss, is_exact
 from .factors import common_factor
-from .ladder import LARGEST_ROUND, Replicas, Round
+from .ladder import LARGEST_ROUND, Replicas, Round, mean_cost
 from .noise_floor import is_noise
 from .pause import SearchState
 from .power_law import power_law_trees
@@ -48,8 +48,8 @@ OPTIMISED = 0.1
 _SAME, _CONFIRMATIONS, _LEAST_DRAWS = 6.0, 4, 3840
 # A ladder has to run for so many stages before it counts, and before it may have to start anew.
 _STAGES_A_START = 2
-# Draws a stage.
-_STAGE = 768
+# Draws a stage, and after how many of the first there is likely to be a second, which offers terms.
+_STAGE, _PREPARE = 768, 384
 
 
 @dataclass
@@ -145,7 +145,9 @@ class Search:
             while place.in_stage < length:
                 n = min(LARGEST_ROUND, length - place.in_stage)
                 self._advance(n, workers, offer=place.stage > 0)
-                place.advance(n, float(np.mean([seeker.at_work.cost for seeker in self._seekers])))
+                if place.stage == 0 and place.in_stage == _PREPARE and budget > _STAGE:
+                    workers.prepare(self.problem)
+                place.advance(n, mean_cost([seeker.at_work for seeker in self._seekers]))
                 for seeker in self._seekers:
                     if seeker.other is not None and is_exact(seeker.other):
                         # Nothing more to learn there; the rest of the stage it is on y.

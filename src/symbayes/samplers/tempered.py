@@ -23,7 +23,7 @@ from ..problem import Problem, some_rows
 from ..trace import ChainTrace, LadderRecord, Trace, split_terms
 from .exactness import exact_rss
 from .exchange import exchange_neighbours
-from .ladder import Replicas, Round
+from .ladder import Replicas, Round, mean_cost
 from .pause import Pause, Point, Save, save_nothing
 from .rounds import round_length, run_even_rounds
 from .running import Report, Watch, Workers, advance_all
@@ -42,7 +42,7 @@ _ADAPTATIONS = 4
 # Draws between two looks at whether enough was drawn.
 _DRAWS_A_LOOK = 128
 # Of those, draws that tell how far a chain has come.
-_DRAWS_A_SCORE = 16
+_DRAWS_A_SCORE = 4
 # Draws that are kept, at most: in all, of a ladder, and of a ladder where there are very many. More
 # would take memory; with 10,000 independent ones the error of a probability is 0.005 at most.
 _MOST_KEPT, _MOST_KEPT_A_LADDER, _FEWEST_KEPT = 80_000, 10_000, 1000
@@ -303,7 +303,7 @@ class TemperedSampler:
                 lambda turn: exchange_neighbours(ladders, turn, pause.exchanges, workers),
                 since_look, _DRAWS_A_LOOK,
             )  # fmt: skip
-            cost = float(np.mean([ladder.cost for ladder in ladders]))
+            cost = mean_cost(ladders)
             done += made
             spent = at_last_look + (since_look + made) * cost
             if since_look + made == _DRAWS_A_LOOK:
