@@ -147,6 +147,13 @@ def test_signs_are_those_in_the_text(text, expected):
     assert found == expected
 
 
+@pytest.mark.parametrize("kind", ["*", "/"])
+def test_a_product_that_is_negated_stands_in_parentheses(kind):
+    expression = ("neg", (kind, ("c", 20.0), ("x", 0)))
+    assert to_text(expression, ["a"]) == f"-(20{kind}a)"
+    assert list(signs(expression)) == [1]
+
+
 @given(expressions(st.integers(20, 99).map(float)))
 def test_signs_of_any_expression(expression):
     """Read off the text: two digits are a constant, one is an exponent or the 1 of an inverse."""

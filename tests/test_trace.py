@@ -29,9 +29,11 @@ def test_split_terms():
     assert [len(tree) for tree in trees] == [4, 1, 3]
     np.testing.assert_array_equal(np.concatenate(trees), nodes)
     assert split_terms(nodes, 0) == []
-    states = np.stack([nodes] * 4)
-    assert state_sizes(states, np.arange(4)) == [0, 4, 5, 8]
-    assert state_sizes(states[:0], np.arange(0)) == []
+    ops = np.stack([nodes["op"]] * 4)
+    assert state_sizes(ops, np.arange(4)).tolist() == [0, 4, 5, 8]
+    assert state_sizes(ops[:0], np.arange(0)).tolist() == []
+    of_many = state_sizes(np.stack([ops, ops]), np.array([[3, 2, 1, 0], [1, 1, 0, 2]]))
+    assert of_many.tolist() == [[8, 5, 4, 0], [4, 4, 0, 5]]
 
 
 def test_states_of_any_length():

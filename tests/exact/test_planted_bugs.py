@@ -203,7 +203,7 @@ BUGS = {
         "prior in the first chain": (
             "log_prior_given(q, first)\n        + log_prior_given(p, second)\n"
             "        - log_prior_given(p, first)\n", "log_prior_given(p, second)\n"),
-        "judgement": ("if np.log(1.0 - rng.uniform()) < log_ratio:", "if np.isfinite(log_ratio):"),
+        "judgement": ("if np.log(1.0 - chance[2]) < log_ratio:", "if np.isfinite(log_ratio):"),
     }, steps=6_000),
     **_bugs("temperature", "step.py", "hot", "grow-prune", {
         "of the gain": ("gain = first_power(power, ratio) * (", "gain = ("),
