@@ -99,6 +99,9 @@ def markdown(document: dict[str, Any]) -> str:
             f"machine before the start {show(section['load_at_start'])}.",
             "",
         ]
+        if section.get("machine", document["machine"]) != document["machine"]:
+            parts = ", ".join(f"{key} {value}" for key, value in section["machine"].items())
+            lines += [f"On another machine: {parts}.", ""]
         for table in section["tables"]:
             if table["caption"]:
                 lines += [table["caption"], ""]
@@ -134,6 +137,16 @@ def keep(
     path.write_text(json.dumps(document, indent=1) + "\n")
     (folder / "measured.md").write_text(markdown(document))
     page.write_text(markdown(document))
+
+
+def taken(path: Path, names: Sequence[str] | None) -> list[dict[str, Any]]:
+    """Return sections of the results of another machine, which they then name."""
+    document = json.loads(path.read_text())
+    return [
+        section | {"machine": document["machine"]}
+        for section in document["sections"]
+        if names is None or section["name"] in names
+    ]
 
 
 def _target_table(targets: list[dict[str, Any]]) -> tuple[list[str], list[list[Cell]]]:

@@ -3,6 +3,7 @@
 python -m benchmarks.run                      everything, about half an hour
 python -m benchmarks.run --only kernels       one measure; results of the others are kept
 python -m benchmarks.run --quick              a rough look, printed only
+python -m benchmarks.run --only scaling --take FILE    from measured.json of a larger machine
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from pathlib import Path
 
 from . import environment, report
 
@@ -31,6 +33,8 @@ MEASURES = (
     "calibration",
 )
 
+_CORES = {"scaling": 16}
+
 RESULTS = environment.ROOT / "benchmarks" / "results"
 PAGE = environment.ROOT / "docs" / "performance.md"
 
@@ -42,16 +46,24 @@ def main() -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--only", nargs="+", choices=MEASURES, default=MEASURES, metavar="NAME")
+    parser.add_argument("--only", nargs="+", choices=MEASURES, metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="shorter runs, results not written")
+    parser.add_argument(
+        "--take", type=Path, metavar="FILE", help="take results of another machine over"
+    )
     options = parser.parse_args()
 
     environment.prepare()
     machine = environment.describe()
     print(", ".join(f"{key} {value}" for key, value in machine.items()), "\n", flush=True)
+    if options.take:
+        report.keep(RESULTS, PAGE, machine, report.taken(options.take, options.only), MEASURES)
+        return 0
+    # What takes more cores than there are is measured only where it is asked for.
+    only = options.only or [name for name in MEASURES if _CORES.get(name, 1) <= machine["cores"]]
     sections = []
     for name in MEASURES:
-        if name not in options.only:
+        if name not in only:
             continue
         # Imported here: NumPy reads its thread limits when it is first imported.
         measure = importlib.import_module(f"benchmarks.measures.{name}").measure
