@@ -44,6 +44,15 @@ class _Here(Elsewhere):
         pass
 
 
+def _bytes(ladder: Replicas) -> int:
+    """Return the size of all arrays of a ladder but for the table, which ladders share."""
+    table = {id(array) for array in ladder.problem.data}
+    few, rest = ladder.scratch.few, ladder.scratch._replace(few=None, all_rows=None)
+    groups = (ladder.chains, ladder.priors, ladder.ladder, ladder.output, few, rest)
+    arrays = [a for group in groups for a in group if isinstance(a, np.ndarray)]
+    return sum(array.nbytes for array in arrays if id(array) not in table)
+
+
 def measure(quick: bool) -> Section:
     """Advance many ladders by rounds, and take the work of the workers out of the time."""
     n, rounds = (16, 3) if quick else (64, 7)
@@ -90,6 +99,7 @@ def measure(quick: bool) -> Section:
                     ["calling process: exchanges, ms", exchanges],
                     ["sent, kB", sent],
                     ["returned, kB", returned],
+                    ["calling process: memory, MB", _bytes(ladders[0]) / 1e6],
                     ["workers that one calling process keeps busy", most],
                     [f"minutes of 1,000 draws with {_LADDERS:,} chains, at least",
                      _LADDERS * (carrying + exchanges) * 1000 / LARGEST_ROUND / 6e4],
@@ -100,6 +110,7 @@ def measure(quick: bool) -> Section:
         [
             f"y = x0 (x1 + x2 x3 sin(x4)), {_ROWS:,} rows, noise {_NOISE:.0%}; {n} chains, rounds "
             f"of {LARGEST_ROUND} draws, median of {rounds}. The workers are in the same process, "
-            "and what they do is taken out; the network is not in it.",
+            "and what they do is taken out; the network is not in it. Memory: all arrays of a "
+            "ladder, without its draws.",
         ],
     )  # fmt: skip

@@ -15,7 +15,7 @@ def zeros(shape, dtype=np.float64):
     that write to the same line, though they write to different arrays.
     """
     dtype = np.dtype(dtype)
-    size = math.prod(np.atleast_1d(shape).tolist()) * dtype.itemsize
+    size = (math.prod(shape) if isinstance(shape, tuple) else shape) * dtype.itemsize
     room = np.zeros(size + 2 * _LINE, np.uint8)
-    first = -room.ctypes.data % _LINE
-    return room[first : first + size].view(dtype).reshape(shape)
+    first = -room.__array_interface__["data"][0] % _LINE  # `ctypes` takes three times as long
+    return np.ndarray(shape, dtype, room, first)

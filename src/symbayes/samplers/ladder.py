@@ -26,7 +26,7 @@ MOVE_SHAPE = (0.5, 1.0)
 #: Draws a call of the loop at most, which bounds the memory of the output arrays.
 LARGEST_ROUND = 64
 # Draws between two stops of a round in parts, at least.
-_FEWEST_AT_ONCE = 4
+_FEWEST_AT_ONCE = 8
 # Nodes of a state, on average over the replicas, up to which a draw costs what it usually does.
 _ORDINARY_NODES = 18.0
 # A term that moves the response by a smaller part of its spread does nothing.
