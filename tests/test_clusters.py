@@ -10,6 +10,7 @@ import pytest
 
 from symbayes import PaperSampler, TemperedSampler
 from symbayes.prior import TermsPrior
+from symbayes.samplers.elsewhere import shared_out
 from symbayes.samplers.joblib_workers import JoblibWorkers
 from symbayes.samplers.placing import workers_for
 from symbayes.samplers.running import Watch, Workers
@@ -187,3 +188,13 @@ def test_files_are_removed():
         folder = workers._folder
         sample(workers, draws=20)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+@pytest.mark.parametrize("seconds", [[1.0] * 7, [0.0] * 7, [5.0, 1.0, 1.0, 1.0, 1.0, 1.0, 4.0]])
+def test_bundles_take_about_equally_long(seconds, n):
+    shares = shared_out(seconds, n)
+    assert sorted(i for share in shares for i in share) == list(range(7))
+    assert all(shares)
+    loads = [sum(seconds[i] for i in share) for share in shares]
+    assert max(loads) <= max(*seconds, sum(seconds) / n + 1.0)

@@ -166,6 +166,24 @@ def test_threads_take_turns_with_what_is_left():
     assert any(len(threads) == 2 for threads in where)
 
 
+def test_after_an_error_the_others_stop():
+    parts = []
+
+    class Ladder:
+        def carry_out(self, order, shelf, in_parts=False):
+            for i in range(1000):
+                if order == 0 and i == 3:
+                    raise ZeroDivisionError
+                parts.append(order)
+                time.sleep(0.001)
+                yield
+            return order
+
+    with Workers(2) as workers, pytest.raises(ZeroDivisionError):
+        workers.advance([Ladder() for _ in range(3)], [0, 1, 2])
+    assert len(parts) < 1000
+
+
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_each_goes_through_all_and_passes_errors_on(n_jobs):
     seen = []

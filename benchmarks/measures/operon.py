@@ -67,7 +67,7 @@ def measure(quick: bool) -> Section:
         whole = problem_for(X, y, TermsPrior(), operators=[*_SYMBOLS, "lt"])
         sampler = TemperedSampler()
         for seed in range(rounds):
-            runs[n_rows].note(**_ours(sampler._in_stages(whole), sampler, seed, seconds))
+            runs[n_rows].note(**_ours(sampler.in_stages(whole), sampler, seed, seconds))
             if whole.data.n > 5_000:
                 alone = _ours(whole, sampler, seed, seconds)
                 runs[n_rows].note(all_rows=alone["proposals"])

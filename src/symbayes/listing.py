@@ -76,8 +76,12 @@ class Lister:
         """Return the RMSE whose square is one standard error above the smallest."""
         fitter = self._fitter
         model = min((model for _, model in models), key=lambda model: model.mse)
-        squares, n = fitter.residuals(model) ** 2, fitter.problem.data.n
-        variance = float(np.sum(fitter.weights * (squares - model.mse) ** 2)) / n
+        values, n = fitter.residuals(model), fitter.problem.data.n
+        values *= values  # in place: there may be millions
+        values -= model.mse
+        values *= values
+        values *= fitter.weights
+        variance = float(np.sum(values)) / n
         return float(np.sqrt(model.mse + np.sqrt(variance / n))) * fitter.problem.y_scale
 
     def formula(self, trees: Sequence[np.ndarray]) -> Formula | None:

@@ -31,6 +31,7 @@ _RELEVANT_COLUMNS = 4.0
 # Constants a model may have for each row. Where there are as many as rows, a formula goes through
 # all of them whatever the noise, and its likelihood has no bound: it would be certain, and wrong.
 _CONSTANTS_A_ROW = 0.4
+_ROWS_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True)
@@ -139,13 +140,14 @@ class Problem:
             counts=zeros((3, N_MOVES), np.int64),
         )
 
-    def response(self) -> np.ndarray:
-        """Return y in its own units, row by row; nan for the padding.
+    def response(self, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """Return y in its own units, of all rows or some; nan for the padding.
 
         What the known terms explain is taken out of it.
         """
         with np.errstate(all="ignore"):
-            return self.y_mean + self.y_scale * (self.data.y / self.data.root_weight)
+            scaled = self.data.y[rows] / self.data.root_weight[rows]
+            return self.y_mean + self.y_scale * scaled
 
     def on_rows(self, rows: np.ndarray, y: np.ndarray | None = None) -> Problem:
         """Return the same problem on some of the rows.
@@ -155,7 +157,7 @@ class Problem:
         data = self.data
         known = self.known if y is None else ()
         weights = data.root_weight[rows] ** 2
-        y = self.response()[rows] if y is None else y
+        y = self.response(rows) if y is None else y
         x = data.x.reshape(-1, len(data.y))[:, rows]
         table = Table(x.T, y, weights, np.arange(len(x)))
         return make_problem(
@@ -262,16 +264,17 @@ def make_problem(
     if columns is None:
         columns = padded_columns(table.X, table.used, len(table.y))
     x = columns.reshape(-1)
-    root_weight = pad(np.sqrt(table.weights), 0.0)
+    root_weight = pad(table.weights, 0.0)
+    np.sqrt(root_weight, out=root_weight)
     # In units of its largest value first, so that squares neither overflow nor vanish. In place,
     # since the table may be large.
     unit = max(table.y.max(), -table.y.min())
     y = pad(table.y, 0.0)
     values = y[: len(table.y)]
     values /= unit
-    mean = np.average(values, weights=table.weights)
+    mean = _mean(values, table.weights)
     values -= mean
-    spread = np.sqrt(np.average(values * values, weights=table.weights))
+    spread = np.sqrt(_mean(values, table.weights, 2))
     values /= spread
     values *= root_weight[: len(values)]
     n = float(table.weights.sum())
@@ -310,10 +313,13 @@ def make_problem(
 
 def some_rows(problem: Problem, most: int) -> np.ndarray:
     """Return some of the rows, at random but always the same ones."""
-    rows = np.flatnonzero(problem.data.root_weight > 0)
-    if len(rows) <= most:
-        return rows
-    return np.sort(np.random.default_rng(len(rows)).choice(rows, most, replace=False))
+    used = problem.data.root_weight > 0
+    n = int(np.count_nonzero(used))
+    if n <= most:
+        return np.flatnonzero(used)
+    chosen = np.sort(np.random.default_rng(n).choice(n, most, replace=False))
+    # A list of all rows would take as much memory as a column.
+    return chosen if used[:n].all() else np.flatnonzero(used)[chosen]
 
 
 def _limits(tree_prior: TreePrior) -> np.ndarray:
@@ -328,6 +334,15 @@ def _limits(tree_prior: TreePrior) -> np.ndarray:
             place = OPERATORS[outer].opcode * opcodes.N_OPCODES + OPERATORS[inner].opcode
             limits[1 + place] = most
     return limits
+
+
+def _mean(values: np.ndarray, weights: np.ndarray, power: int = 1) -> float:
+    """Return the weighted mean of values, or of their squares, with little memory."""
+    total = 0.0
+    for start in range(0, len(values), _ROWS_AT_ONCE):
+        some = values[start : start + _ROWS_AT_ONCE]
+        total += float(np.sum(some**power * weights[start : start + _ROWS_AT_ONCE]))
+    return total / float(np.sum(weights))
 
 
 def pad(values: np.ndarray, filler: float) -> np.ndarray:

@@ -7,10 +7,12 @@ The table is sent once to each process; with every round go only the small state
 from __future__ import annotations
 
 import contextlib
+import heapq
 import math
 import pickle
 import signal
 import threading
+import time
 import uuid
 import weakref
 from abc import abstractmethod
@@ -32,6 +34,8 @@ _MOST_KEPT = 16
 # A task that takes so many times as long as any other of its problem, and so many seconds at least,
 # counts as hanging.
 _PATIENCE, _LEAST_PATIENCE = 20.0, 120.0
+# Less than any task takes.
+_NO_TIME = 1.0e-9
 
 
 class ClusterError(RuntimeError):
@@ -61,6 +65,7 @@ class Result(NamedTuple):
     """The number of draws; None where there was no start."""
     state: Any
     kept: tuple[np.ndarray, ...]
+    seconds: float
 
 
 class Bundle(NamedTuple):
@@ -82,6 +87,7 @@ class Elsewhere(Workers):
         self._names: dict[int, tuple[Name, Problem]] = {}
         self._count = 0
         self._seconds: dict[Name, float] = {}
+        self._last: list[float] = []
 
     def advance(self, ladders: Sequence[Traveller], orders: Sequence[Any]) -> list[int | None]:
         """Let each ladder carry out its order; return the numbers of draws, None for no start."""
@@ -90,10 +96,16 @@ class Elsewhere(Workers):
             for ladder, order in zip(ladders, orders, strict=True)
         ]
         n = min(len(tasks), max(1, self._at_a_time()))
-        answers = self._carry_out_all([_bundle(tasks[i::n]) for i in range(n)])
+        if len(self._last) != len(tasks):
+            self._last = [1.0] * len(tasks)
+        shares = shared_out(self._last, n)
+        answers = self._carry_out_all([_bundle([tasks[i] for i in share]) for share in shares])
         results: list[Any] = [None] * len(tasks)
-        for i, answer in enumerate(answers):
-            results[i::n] = pickle.loads(answer)
+        for share, answer in zip(shares, answers, strict=True):
+            for i, result in zip(share, pickle.loads(answer), strict=True):
+                results[i] = result
+        # The next round of a ladder will take about as long as this one.
+        self._last = [result.seconds for result in results]
         for ladder, result in zip(ladders, results, strict=True):
             ladder.restore(result.state)
             ladder.receive(result.kept)
@@ -138,6 +150,17 @@ class Elsewhere(Workers):
         names = {name for bundle in bundles for name in bundle.names}
         longest = max(self._seconds.get(name, math.inf) for name in names)
         return max(_LEAST_PATIENCE, _PATIENCE * longest)
+
+
+def shared_out(seconds: Sequence[float], n: int) -> list[list[int]]:
+    """Return which tasks make up each of n bundles that take about equally long, none empty."""
+    shares: list[list[int]] = [[] for _ in range(n)]
+    loads = [(0.0, k) for k in range(n)]
+    for i in sorted(range(len(seconds)), key=lambda i: -seconds[i]):
+        load, k = heapq.heappop(loads)
+        shares[k].append(i)
+        heapq.heappush(loads, (load + max(seconds[i], _NO_TIME), k))
+    return shares
 
 
 def _bundle(tasks: list[Task]) -> Bundle:
@@ -217,9 +240,11 @@ def _work(task: Task) -> Result:
         ladder = kept.idle.pop()
     except IndexError:
         ladder = task.kind.blank(kept.problem, task.state)
+    began = time.thread_time()
     ladder.restore(task.state)
     done = carry_out(ladder, task.order, _bench.shelf)
-    result = Result(done, ladder.state(), ladder.kept(task.order, done or 0))
+    draws = ladder.kept(task.order, done or 0)
+    result = Result(done, ladder.state(), draws, time.thread_time() - began)
     kept.idle.append(ladder)
     return result
 

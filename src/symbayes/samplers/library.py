@@ -25,7 +25,7 @@ from .pairs import Pairs
 # Expressions that are listed at most: with pairs of some 200 columns.
 _MOST_EXPRESSIONS = 25_000
 # They are made in parts, which bounds the memory it takes.
-_EXPRESSIONS_A_PART = 2_000
+_EXPRESSIONS_A_PART = 500
 # A column whose spread is a smaller part of its size is a constant.
 _CONSTANT = 1.0e-8
 # The spread of a term times a function, where it rules out rounding errors.
@@ -67,16 +67,20 @@ class Library:
                 Pairs(name, columns, table, self._root) for name in "*/" if name in operators
             ]
         trees = islice(expressions(columns, operators), most)
+        # Single precision is enough to rank them, and twice as fast. In one piece, which the
+        # system gets back; what is not written to takes no memory.
+        room, n = np.empty((most, len(self._root)), np.float32), 0
         self._parts: list[_Part] = []
         while some := list(islice(trees, _EXPRESSIONS_A_PART)):
             good, values = self._standardised(some, table)
             kept = [tree for tree, is_good in zip(some, good, strict=True) if is_good]
             if kept:
+                nodes = np.concatenate(kept, dtype=NODE)
                 ends = np.cumsum([len(tree) for tree in kept])
-                # Single precision is enough to rank them, and twice as fast.
-                self._parts.append(
-                    _Part(np.concatenate(kept, dtype=NODE), ends, values.astype(np.float32))
-                )
+                part = room[n : n + len(kept)]
+                part[:] = values
+                self._parts.append(_Part(nodes, ends, part))
+                n += len(kept)
 
     def _standardised(
         self, trees: list[np.ndarray], table: np.ndarray
@@ -158,6 +162,11 @@ class Shelf:
             if self._library is None or not all(map(_same, columns, self._columns)):
                 self._library, self._columns = Library(problem), columns
             return self._library
+
+    def clear(self) -> None:
+        """Let go of the library, which takes up to 25 MB."""
+        with self._lock:
+            self._columns, self._library = (), None
 
 
 def _same(first: object, second: object) -> bool:

@@ -175,14 +175,22 @@ class Workers:
         # Ladders take turns, so that threads which are done early have something to do.
         in_parts = len(ladders) > self._n_jobs
         turns = Turns([ladder.carry_out(order, self._shelf, in_parts) for ladder, order in pairs])
-        for thread in [self._pool.submit(turns.take) for _ in range(self._n_jobs)]:
-            thread.result()
+        threads = [self._pool.submit(turns.take) for _ in range(self._n_jobs)]
+        try:
+            for thread in threads:
+                thread.result()
+        finally:
+            turns.stop()  # after a second Ctrl-C
         return turns.results
 
     def prepare(self, problem: Problem) -> None:
         """Make what orders for a problem may need, beside other work if there are threads."""
         if self._pool is not None:
             self._pool.submit(self._shelf.library_for, problem)
+
+    def forget(self) -> None:
+        """Let go of what orders of a search needed."""
+        self._shelf.clear()
 
     def each(self, function: Callable[..., object], *arguments: Iterable[Any]) -> None:
         """Call a function for each of these, in the process of the caller."""
@@ -212,8 +220,12 @@ class Turns:
             except NoStart:
                 pass
             except BaseException:
-                self._waiting.clear()
+                self.stop()
                 raise
+
+    def stop(self) -> None:
+        """Let threads end after the parts they are at."""
+        self._waiting.clear()
 
 
 def carry_out(ladder: Traveller, order: Any, shelf: Shelf) -> int | None:

@@ -200,6 +200,7 @@ class TemperedSampler:
                 tune, workers, watch, _SEARCH_SHARE, progress,
                 lambda make: save(lambda: Point(search=make())),
             )  # fmt: skip
+            workers.forget()
             _begin_at(ladders, found, workers)
             begun = replace(
                 begun,
