@@ -204,10 +204,11 @@ class Turns:
     def __init__(self, work: list[Generator[None, None, int]]):
         self.results: list[int | None] = [None] * len(work)
         self._waiting = deque(enumerate(work))
+        self._stopped = False
 
     def take(self) -> None:
         """Take turns until no work is waiting."""
-        while True:
+        while not self._stopped:
             try:
                 i, work = self._waiting.popleft()
             except IndexError:
@@ -225,7 +226,7 @@ class Turns:
 
     def stop(self) -> None:
         """Let threads end after the parts they are at."""
-        self._waiting.clear()
+        self._stopped = True
 
 
 def carry_out(ladder: Traveller, order: Any, shelf: Shelf) -> int | None:
