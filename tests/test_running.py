@@ -166,6 +166,29 @@ def test_threads_take_turns_with_what_is_left():
     assert any(len(threads) == 2 for threads in where)
 
 
+def test_a_round_does_not_wait_for_what_is_prepared_meanwhile():
+    ended = threading.Event()
+
+    class Slow:
+        def library_for(self, problem):
+            assert ended.wait(10.0)
+
+        def clear(self):
+            pass
+
+    class Ladder:
+        def carry_out(self, order, shelf, in_parts=False):
+            yield
+            return order
+
+    with Workers(2) as workers:
+        workers._shelf = Slow()
+        workers.prepare(None)
+        assert workers.advance([Ladder() for _ in range(5)], range(5)) == list(range(5))
+        assert not ended.is_set()
+        ended.set()
+
+
 def test_after_an_error_the_others_stop():
     parts = []
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -177,8 +177,11 @@ class Workers:
         turns = Turns([ladder.carry_out(order, self._shelf, in_parts) for ladder, order in pairs])
         threads = [self._pool.submit(turns.take) for _ in range(self._n_jobs)]
         try:
+            # When one has found nothing more to do, those that have not begun are not needed.
+            wait(threads, return_when=FIRST_COMPLETED)
             for thread in threads:
-                thread.result()
+                if not thread.cancel():
+                    thread.result()
         finally:
             turns.stop()  # after a second Ctrl-C
         return turns.results
