@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -122,6 +123,21 @@ def test_threads_unless_the_user_chooses_a_backend():
             assert isinstance(workers, JoblibWorkers)
 
 
+def test_a_client_that_is_closed(tmp_path):
+    """It is said before anything is written."""
+
+    class Closed:
+        status = "closed"
+
+        def scatter(self):
+            raise AssertionError
+
+    path = tmp_path / "run"
+    with pytest.raises(ValueError, match=r"client is closed; connect a new dask"):
+        small().fit(X, NOISY, client=Closed(), checkpoint=path)
+    assert not path.exists()
+
+
 def test_a_client_that_is_none():
     with pytest.raises(TypeError, match=r"client is 'tcp://localhost:8786'; it must be a dask"):
         small().fit(X, NOISY, client="tcp://localhost:8786")
@@ -130,7 +146,7 @@ def test_a_client_that_is_none():
 def test_without_dask(monkeypatch):
     monkeypatch.setitem(sys.modules, "symbayes.samplers.dask_workers", None)
     with pytest.raises(ImportError, match=r"pip install 'symbayes\[dask\]'"):
-        small().fit(X, NOISY, client=object())
+        small().fit(X, NOISY, client=SimpleNamespace(scatter=None))
 
 
 def test_dask_is_not_imported_before_it_is_needed():

@@ -221,6 +221,15 @@ def test_the_verdict_says_what_to_do(model):
     assert "would not predict better" in stacking_advice(1.0)
 
 
+def test_the_verdict_of_stacked_chains_does_not_advise_to_stack_them(model):
+    gain = model.diagnostics_["stacking_gain"]
+    stacked = model.combined("stack")
+    assert stacked.diagnostics_["verdict"].endswith(stacking_advice(gain, True))
+    assert "combined('stack')" not in stacked.diagnostics_["verdict"]
+    again = stacked.combined("pool")
+    assert again.diagnostics_["verdict"] == model.diagnostics_["verdict"]
+
+
 def test_chains_that_agree_are_not_stacked():
     model = small(chains=2).fit(X, EXACT)
     assert model.diagnostics_["chains_disagree"] is False

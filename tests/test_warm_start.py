@@ -208,6 +208,14 @@ def test_without_it_nothing_is_kept(endless):
     assert_same(made, model(draws=50).fit(X, NOISY))
 
 
+def test_a_run_with_a_checkpoint_goes_on_without_having_been_told(endless, tmp_path):
+    """Nobody knows before a long run that more draws will be wanted."""
+    path = tmp_path / "run"
+    model(draws=50, warm_start=False).fit(X, NOISY, checkpoint=path)
+    later = type(model()).resume(path, X, NOISY).set_params(draws=100, warm_start=True)
+    assert draws_of(later.fit(X, NOISY)) == draws_of(in_steps(100))
+
+
 # What has to be the same.
 
 

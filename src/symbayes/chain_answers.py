@@ -15,6 +15,7 @@ from .formula import Formula
 from .parameters import check_choice
 from .prior import require_count
 from .stacking import WAYS
+from .verdict import stacking_advice
 
 Model = TypeVar("Model", bound="ChainAnswers")
 
@@ -104,6 +105,7 @@ class ChainAnswers(Answers):
         if self.combine == "stack" and n_chains > 1:
             self._measure_stacking()
             weights = np.array(self.diagnostics_["stacking_weights"])
+        self._say_how_combined()
         if np.array_equal(weights, self._posterior.chain_weights):
             return
         self._posterior, order = reweighted(self._posterior, weights)
@@ -114,6 +116,15 @@ class ChainAnswers(Answers):
         self.best_formula_ = self.select(self.model_selection)
         leading = self._posterior.leading_by_chain
         self.diagnostics_ = self.diagnostics_ | {"leading_by_chain": leading}
+
+    def _say_how_combined(self) -> None:
+        """Let the verdict advise what is not done already."""
+        gain, stacked = self.diagnostics_["stacking_gain"], self.combine == "stack"
+        if self.diagnostics_["chains_disagree"] and gain is not None:
+            verdict = self.diagnostics_["verdict"].replace(
+                stacking_advice(gain, not stacked), stacking_advice(gain, stacked)
+            )
+            self.diagnostics_ = self.diagnostics_ | {"verdict": verdict}
 
     def _measure_stacking(self) -> None:
         if self.diagnostics_["stacking_weights"] is None:

@@ -144,12 +144,24 @@ def refuse_existing(path: str | os.PathLike[str]) -> str:
             continue
         if os.path.isdir(name):
             break  # the first checkpoint complains about that
+        if not is_checkpoint(one):
+            raise FileExistsError(f"{one!r} exists, and is no checkpoint; name another file")
         raise FileExistsError(
             f"{one!r} exists, and may be the checkpoint of another run; go on with that one by "
             f"BayesianSymbolicRegressor.resume({name!r}, X, y), remove it (and what is kept of the "
             "one before it), or name another file"
         )
     return name
+
+
+def is_checkpoint(path: str) -> bool:
+    """Return whether a file may be a checkpoint, perhaps a damaged one."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(4)
+    except OSError:
+        return False
+    return start in (b"", b"PK\x03\x04")
 
 
 @dataclass(frozen=True)
@@ -171,6 +183,11 @@ class Stored:
     def entropy(self) -> list[int]:
         """What the seeds of the run come from."""
         return self.lasting["entropy"]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run had come to its end."""
+        return isinstance(self.run, dict) and self.run.get("finished") is True
 
     @property
     def origin(self) -> Any:

@@ -19,6 +19,7 @@ from .progress import Progress
 from .runs import Runs
 from .samplers.paper import PaperSampler
 from .samplers.pause import Point
+from .samplers.placing import check_client
 from .samplers.tempered import TemperedSampler
 from .warm_start import trace_to_go_on_with
 
@@ -225,6 +226,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Runs, RegressorMixin, BaseEstim
             Ctrl-C ends the run early; what was drawn so far is kept, and a warning says so. A
             second one within two seconds raises KeyboardInterrupt.
         """
+        check_client(client)
         path = None if checkpoint is None else refuse_existing(checkpoint)
         task = pose(self, X, y, sample_weight)
         before = None

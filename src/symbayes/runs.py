@@ -25,7 +25,7 @@ from .posterior import NoFiniteModel, make_posterior
 from .progress import Progress
 from .samplers.elsewhere import ClusterError
 from .samplers.pause import Point, save_nothing
-from .samplers.placing import workers_for
+from .samplers.placing import check_client, workers_for
 from .samplers.running import NoStart, Report, Watch, Workers
 from .stages import Stages
 from .trace import Trace
@@ -120,6 +120,7 @@ class Runs(ChainAnswers):
     ) -> Estimator:
         """Go on with the run of a checkpoint, whose parameters these are."""
         self._origin = stored.origin
+        check_client(client)
         task = pose(self, X, y, sample_weight)
         stored.check_table(self, task.table)
         return self._run(
@@ -159,7 +160,7 @@ class Runs(ChainAnswers):
                     checkpoints.finish(watch, trace)
                 advice = None if checkpoints is None else checkpoints.advice
                 self._finish(fitter, lister, trace, before, table, watch, advice)
-            if self.warm_start:
+            if self.warm_start or checkpoints is not None:
                 self._earlier = remember(trace, problem, sampler)
             if self._says_verdict:
                 display.conclude(self.diagnostics_["verdict"])

@@ -192,15 +192,22 @@ def _remedy(trace: Trace) -> str:
     )
 
 
-def stacking_advice(gain: float) -> str:
+def stacking_advice(gain: float, stacked: bool = False) -> str:
     """Return what to do with chains that do not agree, as further sentences of a verdict.
 
     Parameters
     ----------
     gain : float
         By how much stacked chains predict left-out rows better than pooled ones, in nats.
+    stacked : bool
+        Whether they are.
     """
     own = " formulas_by_chain() shows what each chain found."
+    if stacked:
+        return (
+            f"{own} They are stacked, and predict left-out rows better than if they were pooled, "
+            f"by {gain:.0f} nats."
+        )
     if gain < _WORTH_STACKING:
         return f"{own} Stacking the chains would not predict better than pooling them."
     return (

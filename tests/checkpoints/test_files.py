@@ -36,6 +36,13 @@ def test_no_other_run_is_lost(path):
     assert Path(whole_file.previous_of(str(path))).read_bytes() == before
 
 
+def test_what_is_no_checkpoint_is_not_to_be_removed(path):
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(FileExistsError, match=r"exists, and is no checkpoint; name another file$"):
+        small().fit(X, NOISY, checkpoint=path)
+    assert path.read_text() == "a,b\n1,2\n"
+
+
 @pytest.mark.parametrize("wrong", [3, b"x", True])
 def test_a_path_that_is_none(wrong):
     with pytest.raises(TypeError, match=r"checkpoint must be a str or a pathlib\.Path, not "):

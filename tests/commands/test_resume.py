@@ -134,6 +134,11 @@ def test_another_run_is_not_lost(stopped, capsys):
         (["resume", "nowhere"], 1, "nowhere: No such file or directory"),
         (["resume", "data.csv"], 1, "'data.csv' is not a symbayes file"),
         ([*FIT[:-1], "none/run"], 1, "none: no file can be made in this folder"),
+        (
+            [*FIT[:-1], "data.csv"],
+            2,
+            "--checkpoint data.csv would replace a file that is no checkpoint; name another one",
+        ),
         ([*FIT[:-1], "."], 1, ".: this is a folder; add the name of a file"),
         ([*FIT, "--out", "run"], 2, "--out run would replace another file of this call"),
         ([*FIT, "--out", "run.previous"], 2, "--out run.previous would replace another file"),
@@ -187,3 +192,5 @@ def test_it_says_that_it_goes_on(stopped, capsys):
     stopped()
     assert main(["resume", "run"]) == 0
     assert "symbayes: going on with a run that has taken " in capsys.readouterr().err
+    assert main(["resume", "run"]) == 0
+    assert "symbayes: the run was finished after " in capsys.readouterr().err

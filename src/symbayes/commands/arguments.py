@@ -132,7 +132,8 @@ def _add_fit(commands: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     beliefs.add_argument(
         "--combine", choices=WAYS, default="pool", metavar="HOW",
-        help="how chains become one answer: pool, or stack if they do not agree (default: pool)",
+        help="how chains count: pool, all the same, or stack, by how well they predict rows left "
+        "out, for chains that do not agree (default: pool)",
     )  # fmt: skip
     effort = command.add_argument_group("effort")
     effort.add_argument(

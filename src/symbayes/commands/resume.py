@@ -28,7 +28,11 @@ def run(options: argparse.Namespace) -> int:
         parameters["n_jobs"] = options.jobs
     model = BayesianSymbolicRegressor(**parameters)
     if not noted.quiet:
-        say(f"going on with a run that has taken {stored.seconds:.0f} s so far")
+        seconds = f"{stored.seconds:.0f} s"
+        say(
+            f"the run was finished after {seconds}" if stored.finished
+            else f"going on with a run that has taken {seconds} so far"
+        )  # fmt: skip
     finished(model, lambda: model._go_on(stored, data.X, data.y, data.weights), options.checkpoint)
     return answer(model, data, noted)
 

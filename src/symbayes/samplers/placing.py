@@ -42,6 +42,15 @@ def _on_dask(client: Any) -> Workers:
         from .dask_workers import DaskWorkers
     except ImportError:
         raise ImportError("a fit with client= needs Dask: pip install 'symbayes[dask]'") from None
+    check_client(client)
+    return DaskWorkers(client)
+
+
+def check_client(client: Any) -> None:
+    """Complain about what is no client, or one whose connection has ended."""
+    if client is None:
+        return
     if not hasattr(client, "scatter"):
         raise TypeError(f"client is {client!r}; it must be a dask.distributed.Client")
-    return DaskWorkers(client)
+    if getattr(client, "status", "running") == "closed":
+        raise ValueError("client is closed; connect a new dask.distributed.Client to the cluster")
