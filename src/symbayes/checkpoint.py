@@ -47,6 +47,10 @@ _TABLE = {
 _N_ENTROPY = 4
 
 
+class NoCheckpoint(FileExistsError):
+    """A file that a checkpoint would replace is something else."""
+
+
 class Checkpoints:
     """The checkpoints of one run, which are written one after the other to the same file.
 
@@ -144,8 +148,8 @@ def refuse_existing(path: str | os.PathLike[str]) -> str:
             continue
         if os.path.isdir(name):
             break  # the first checkpoint complains about that
-        if not is_checkpoint(one):
-            raise FileExistsError(f"{one!r} exists, and is no checkpoint; name another file")
+        if not _may_be_checkpoint(one):
+            raise NoCheckpoint(f"{one!r} exists, and is no checkpoint; name another file")
         raise FileExistsError(
             f"{one!r} exists, and may be the checkpoint of another run; go on with that one by "
             f"BayesianSymbolicRegressor.resume({name!r}, X, y), remove it (and what is kept of the "
@@ -154,8 +158,8 @@ def refuse_existing(path: str | os.PathLike[str]) -> str:
     return name
 
 
-def is_checkpoint(path: str) -> bool:
-    """Return whether a file may be a checkpoint, perhaps a damaged one."""
+def _may_be_checkpoint(path: str) -> bool:
+    """Return whether a file begins like a checkpoint; an empty one may be a damaged one."""
     try:
         with open(path, "rb") as file:
             start = file.read(4)

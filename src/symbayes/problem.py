@@ -23,6 +23,7 @@ from .kernels.tree_prior import Prior
 from .known_terms import orthonormal, without
 from .operators import OPERATORS
 from .prior import NoisePrior, TermsPrior, TreePrior
+from .refine import ROWS_AT_ONCE
 from .state_prior import StatePrior
 from .validation import Table, padded_columns
 
@@ -31,7 +32,6 @@ _RELEVANT_COLUMNS = 4.0
 # Constants a model may have for each row. Where there are as many as rows, a formula goes through
 # all of them whatever the noise, and its likelihood has no bound: it would be certain, and wrong.
 _CONSTANTS_A_ROW = 0.4
-_ROWS_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True)
@@ -339,9 +339,9 @@ def _limits(tree_prior: TreePrior) -> np.ndarray:
 def _mean(values: np.ndarray, weights: np.ndarray, power: int = 1) -> float:
     """Return the weighted mean of values, or of their squares, with little memory."""
     total = 0.0
-    for start in range(0, len(values), _ROWS_AT_ONCE):
-        some = values[start : start + _ROWS_AT_ONCE]
-        total += float(np.sum(some**power * weights[start : start + _ROWS_AT_ONCE]))
+    for start in range(0, len(values), ROWS_AT_ONCE):
+        some = values[start : start + ROWS_AT_ONCE]
+        total += float(np.sum(some**power * weights[start : start + ROWS_AT_ONCE]))
     return total / float(np.sum(weights))
 
 

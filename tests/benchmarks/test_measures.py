@@ -57,3 +57,18 @@ def test_targets_and_tables():
     assert "| ratio | at least 1.8 | 1.9 | yes |" in page
     assert "| MB | at most 50 | - | not measured |" in page
     assert "python -m benchmarks.run --only cores" in page
+
+
+def test_results_of_another_machine_name_it(tmp_path):
+    ours = report.to_dict(report.Section("cores", "Two cores", [], []), "today", 0.1)
+    theirs = report.to_dict(report.Section("scaling", "Many cores", [], []), "today", 0.1)
+    large, order = tmp_path / "large", ("cores", "scaling")
+    page = tmp_path / "page.md"
+    report.keep(large, page, {"CPU": "many"}, [theirs, ours], order)
+    taken = report.taken(large / "measured.json", ["scaling"])
+    report.keep(tmp_path / "own", page, {"CPU": "few"}, [ours], order)
+    report.keep(tmp_path / "own", page, {"CPU": "few"}, taken, order)
+    before, after = page.read_text().split("## Many cores")
+    assert "On another machine: CPU many." in after
+    assert "## Two cores" in before
+    assert "another machine" not in before

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import BayesianSymbolicRegressor, Formula
-from ..checkpoint import is_checkpoint, refuse_existing
+from ..checkpoint import NoCheckpoint, refuse_existing
 from ..whole_file import previous_of
 from .answer_text import answer_text
 from .columns import Training, training
@@ -115,11 +115,11 @@ def finished(
 def _check_checkpoint(path: str, data: str) -> None:
     try:
         refuse_existing(path)
+    except NoCheckpoint:
+        raise UsageError(
+            f"--checkpoint {path} would replace a file that is no checkpoint; name another one"
+        ) from None
     except FileExistsError:
-        if not any(map(is_checkpoint, (path, previous_of(path)))):
-            raise UsageError(
-                f"--checkpoint {path} would replace a file that is no checkpoint; name another one"
-            ) from None
         raise UsageError(
             f"--checkpoint {path} would replace the checkpoint of another run; go on with that one "
             f"by symbayes resume {shlex.quote(path)}, remove it (and {path}.previous), or name "

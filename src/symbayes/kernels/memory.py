@@ -17,5 +17,5 @@ def zeros(shape, dtype=np.float64):
     dtype = np.dtype(dtype)
     size = (math.prod(shape) if isinstance(shape, tuple) else shape) * dtype.itemsize
     room = np.zeros(size + 2 * _LINE, np.uint8)
-    first = -room.__array_interface__["data"][0] % _LINE  # `ctypes` takes three times as long
+    first = -room.__array_interface__["data"][0] % _LINE  # quicker than `ctypes`
     return np.ndarray(shape, dtype, room, first)

@@ -29,7 +29,7 @@ def join(name: str, *operands: np.ndarray) -> np.ndarray:
     """Return operands under an operator."""
     node = np.zeros(1, NODE)
     node["op"] = OPERATORS[name].opcode
-    return np.concatenate([node, *operands], dtype=NODE)  # to find it out takes twice as long
+    return np.concatenate([node, *operands], dtype=NODE)  # to find it out takes longer
 
 
 def product_of_powers(
