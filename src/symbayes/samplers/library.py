@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..evaluation import evaluate_trees
-from ..kernels.tree import NODE
 from ..operators import OPERATORS
 from ..problem import Problem
-from .building import join, leaf, product_of_powers
+from .building import join, leaf, one_after_the_other, product_of_powers
 from .pairs import Pairs
 
 # Expressions that are listed at most: with pairs of some 200 columns.
@@ -56,7 +55,8 @@ class Library:
         self._root = data.root_weight[self._used]
         columns = np.flatnonzero(problem.feature_weights > 0).tolist()
         operators = problem.operator_weights
-        table = data.x.reshape(-1, len(data.y))[:, self._used]
+        # In the order in which it is evaluated: else every evaluation would make a copy.
+        table = np.ascontiguousarray(data.x.reshape(-1, len(data.y))[:, self._used])
         most = _MOST_EXPRESSIONS
         self._operators, self._table = operators, table
         self._pairs: list[Pairs] = []
@@ -75,7 +75,7 @@ class Library:
             good, values = self._standardised(some, table)
             kept = [tree for tree, is_good in zip(some, good, strict=True) if is_good]
             if kept:
-                nodes = np.concatenate(kept, dtype=NODE)
+                nodes = one_after_the_other(kept)
                 ends = np.cumsum([len(tree) for tree in kept])
                 part = room[n : n + len(kept)]
                 part[:] = values
