@@ -38,7 +38,8 @@ ORDER = [
     ["samplers.equal_parts", "samplers.pairs", "samplers.rational", "samplers.targets"],
     ["samplers.library"],
     ["samplers.running"],
-    ["samplers.elsewhere", "samplers.ladder", "samplers.power_law"],
+    ["samplers.ladder", "samplers.power_law", "samplers.workbench"],
+    ["samplers.elsewhere"],
     ["samplers.dask_workers", "samplers.joblib_workers"],
     ["samplers.placing"],
     [

@@ -1,8 +1,11 @@
 """The same draws wherever they are made: in threads, in processes, on a Dask cluster."""
 
 import contextlib
+import gc
+import pickle
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import joblib
@@ -11,16 +14,23 @@ import pytest
 
 from symbayes import PaperSampler, TemperedSampler
 from symbayes.prior import TermsPrior
-from symbayes.samplers.elsewhere import shared_out
+from symbayes.samplers import workbench
+from symbayes.samplers.elsewhere import Elsewhere, shared_out
 from symbayes.samplers.joblib_workers import JoblibWorkers
+from symbayes.samplers.ladder import Replicas, Round
+from symbayes.samplers.ladder_state import same_state
+from symbayes.samplers.library import Shelf
 from symbayes.samplers.placing import workers_for
-from symbayes.samplers.running import Watch, Workers
+from symbayes.samplers.running import Watch, Workers, carry_out
+from symbayes.samplers.workbench import Bundle, Name, Task
 
 from .fits import EXACT, NOISY, X, assert_same, small
-from .problems import problem, table
+from .problems import problem, table, tree
 from .test_ladder_state import assert_same_draws
 
 distributed = pytest.importorskip("distributed", reason="needs Dask")
+from symbayes.samplers import dask_workers  # noqa: E402
+
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 SAMPLERS = {
@@ -188,6 +198,161 @@ def test_the_table_travels_once(client, monkeypatch):
             seeds=np.random.SeedSequence(1).spawn(3), watch=Watch(None), progress=lambda _: None,
         )  # fmt: skip
     assert sent.count(1000) == 1
+
+
+def _where(bundle, problems):
+    return id(problems[0]), distributed.get_worker().address
+
+
+@pytest.mark.slow
+def test_dask_leaves_each_worker_its_copy_and_its_work(client, monkeypatch):
+    """Of copies of one thing it keeps only one after two seconds, with all the work."""
+    monkeypatch.setattr(dask_workers, "_work", _where)
+    made = target()
+    with on_dask(client) as workers:
+        bundles = [Bundle((workers._name(made),), b"", 1)] * workers._at_a_time()
+        before = workers._carry_out_all(bundles)
+        assert len({address for _, address in before}) == 2
+        client.amm.run_once()
+        client.run(lambda dask_worker: None)  # by now they have heard of it
+        for _ in range(3):
+            assert workers._carry_out_all(bundles) == before
+
+
+@pytest.mark.slow
+def test_workers_keep_a_table_no_longer_than_they_are_asked_to(client):
+    def kept():
+        gc.collect()
+        return len(workbench._bench._kept)
+
+    workers = on_dask(client)
+    sample(workers, draws=20)
+    time.sleep(0.5)  # until they have heard of it
+    assert list(client.run(kept).values()) == [0, 0]
+
+
+def test_a_bundle_of_more_problems_than_are_kept(monkeypatch):
+    """They are not dropped before the bundle is done."""
+    monkeypatch.setattr(workbench, "_bench", workbench._Bench())
+    problems = [target() for _ in range(workbench._MOST_KEPT + 3)]
+    names = [Name("here", i) for i in range(len(problems))]
+    ladders = [Replicas(made, np.random.SeedSequence(2), np.ones(2)) for made in problems]
+    tasks = [
+        Task(name, Replicas, ladder.state(), Round(5, 2))
+        for name, ladder in zip(names, ladders, strict=True)
+    ]
+    given = dict(zip(names, problems, strict=True))
+    answer = workbench.work(Bundle(tuple(names), pickle.dumps(tasks), 1), given)
+    assert [result.done for (result,) in pickle.loads(answer)] == [2] * len(names)
+    assert len(workbench._bench._kept) == workbench._MOST_KEPT
+
+
+def test_a_problem_that_is_let_go_of_while_it_is_worked_on(monkeypatch):
+    """Dask may do that where it had two copies of it."""
+    monkeypatch.setattr(workbench, "_bench", workbench._Bench())
+    held, name = [target()], Name("here", 1)
+    workbench._bench.put(name, held[0], while_held=True)
+
+    def let_go(ladder, order, shelf):
+        held.clear()
+        gc.collect()
+        assert workbench.unknown([name]) == [name]
+        return carry_out(ladder, order, shelf)
+
+    monkeypatch.setattr(workbench, "carry_out", let_go)
+    copy = target()
+    state = Replicas(copy, np.random.SeedSequence(2), np.ones(2)).state()
+    tasks = pickle.dumps([Task(name, Replicas, state, Round(5, 2))] * 2)
+    answer = workbench.work(Bundle((name,), tasks, 1), {name: copy}, while_held=True)
+    assert [result.done for (result,) in pickle.loads(answer)] == [2, 2]
+
+
+class InThisProcess(Elsewhere):
+    """Does what is sent at once, and counts how often something was."""
+
+    def __init__(self, seconds):
+        super().__init__()
+        self.sent, self._seconds_each = [], seconds
+
+    def _at_a_time(self):
+        return 2
+
+    def _carry_out_all(self, bundles):
+        self.sent.append([bundle.rounds for bundle in bundles])
+        problems = [{name: self._problem(name) for name in bundle.names} for bundle in bundles]
+        answers = []
+        for bundle, given in zip(bundles, problems, strict=True):
+            results = pickle.loads(workbench.work(bundle, given))
+            timed = [[r._replace(seconds=self._seconds_each) for r in every] for every in results]
+            answers.append(pickle.dumps(timed))
+        return answers
+
+    def _forget(self, name):
+        pass
+
+
+def three_ladders():
+    made = target()
+    return [Replicas(made, seed, np.ones(2)) for seed in np.random.SeedSequence(5).spawn(3)]
+
+
+def test_short_rounds_are_done_ahead():
+    workers, here, there = InThisProcess(0.05), three_ladders(), three_ladders()
+    for left in range(9, -1, -1):
+        for ladder in here:
+            carry_out(ladder, Round(5, 2), Shelf())
+        assert workers.advance(there, [Round(5, 2)] * 3, again=left) == [2, 2, 2]
+        assert all(map(same_state, *([x.state() for x in every] for every in (here, there))))
+    # Two ladders of one worker take 0.1 s, of 0.25 s at most.
+    assert workers.sent == [[1, 1], [3, 3], [3, 3], [3, 3]]
+
+
+def test_long_rounds_are_not():
+    workers, ladders = InThisProcess(0.2), three_ladders()
+    for left in (2, 1, 0):
+        workers.advance(ladders, [Round(5, 2)] * 3, again=left)
+    assert workers.sent == [[1, 1]] * 3
+
+
+@pytest.mark.parametrize("change", ["state", "order", "ladder", "fewer"])
+def test_what_was_done_ahead_is_left_when_something_else_is_asked_for(change):
+    workers, here, there = InThisProcess(0.01), three_ladders(), three_ladders()
+    orders = [Round(5, 2)] * 3
+
+    def both(orders):
+        made = workers.advance(there, orders, again=20)
+        for ladder, order, n in zip(here, orders, made, strict=True):
+            assert carry_out(ladder, order, Shelf()) == n
+        assert all(map(same_state, *([x.state() for x in every] for every in (here, there))))
+
+    for _ in range(3):
+        both(orders)
+    assert len(workers.sent) == 2
+    if change == "state":
+        here[1].put([tree(0)])
+        there[1].put([tree(0)])
+    elif change == "order":
+        orders = [Round(5, 2), Round(5, 3), Round(5, 2)]
+    elif change == "ladder":
+        for ladders in (here, there):
+            ladders[0], ladders[2] = ladders[2], ladders[0]
+    else:
+        del here[2], there[2], orders[2]
+    both(orders)
+    assert len(workers.sent) == 3
+    both(orders)
+
+
+def test_a_ladder_without_a_start_ends_what_is_done_ahead(monkeypatch):
+    def none_for_three(ladder, order, shelf):
+        return None if order.n_draws == 3 else carry_out(ladder, order, shelf)
+
+    monkeypatch.setattr(workbench, "carry_out", none_for_three)
+    workers, ladders = InThisProcess(0.01), three_ladders()
+    orders = [Round(5, 2), Round(5, 3), Round(5, 2)]
+    for _ in range(3):
+        assert workers.advance(ladders, orders, again=5) == [2, None, 2]
+    assert len(workers.sent) == 3
 
 
 @pytest.mark.slow

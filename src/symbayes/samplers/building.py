@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +32,8 @@ def join(name: str, *operands: np.ndarray) -> np.ndarray:
     return one_after_the_other([_node_of(name), *operands])
 
 
-def one_after_the_other(parts: Iterable[np.ndarray | bytes]) -> np.ndarray:
-    """Return all nodes in one array, an eighth of the time that NumPy takes to join records."""
+def one_after_the_other(parts: Iterable[Any]) -> np.ndarray:
+    """Return nodes, in arrays or as bytes, in one array: eight times as fast as NumPy does it."""
     return np.frombuffer(bytearray().join(parts), NODE)
 
 

@@ -17,7 +17,9 @@ from typing import Any
 from distributed import Client, Future, KilledWorker, as_completed
 from distributed.comm import CommClosedError
 
-from .elsewhere import Bundle, ClusterError, Elsewhere, Name, work_while_held
+from ..problem import Problem
+from .elsewhere import ClusterError, Elsewhere
+from .workbench import Bundle, Name, work
 
 # Seconds between two looks at the cluster while nothing comes back.
 _SECONDS_A_LOOK = 1.0
@@ -37,19 +39,31 @@ class DaskWorkers(Elsewhere):
         super().__init__()
         self._client = client
         self._tables: dict[Name, Future] = {}
+        self._copies: dict[Name, dict[str, Future]] = {}
+        self._done: list[Future] = []
         self._hanging: set[str] = set()
-        self._counted, self._threads = -math.inf, 1
+        self._counted = -math.inf
+        self._threads: list[str] = []
 
     def __exit__(self, *exception: object) -> None:
-        self._tables.clear()  # workers let go of what nobody has a future of
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Forget all futures: workers let go of what nobody has a future of."""
+        self._tables.clear()
+        self._copies.clear()
+        self._done.clear()
 
     def _at_a_time(self) -> int:
         now = time.monotonic()
         if now > self._counted + _SECONDS_A_LOOK:
-            threads = {**self._client.nthreads()}
-            self._threads = sum(n for address, n in threads.items() if address not in self._hanging)
+            self._threads = _in_turn(self._client.nthreads())
             self._counted = now
-        return self._threads
+        return len(self._where())
+
+    def _where(self) -> list[str]:
+        """Return the address of each thread that can be used, those of a worker far apart."""
+        return [address for address in self._threads if address not in self._hanging]
 
     def _carry_out_all(self, bundles: list[Bundle]) -> list[bytes]:
         answers: dict[int, bytes] = {}
@@ -85,6 +99,7 @@ class DaskWorkers(Elsewhere):
                     for future, answer in self._completed(waiting):
                         answers[waiting[future]] = _checked(future, answer)
                         self._note_seconds(bundles[waiting.pop(future)], time.monotonic() - began)
+                        self._done.append(future)
                 except TimeoutError:  # time for a look at the cluster
                     if not waiting:
                         break
@@ -107,30 +122,62 @@ class DaskWorkers(Elsewhere):
         )  # fmt: skip
 
     def _submit(self, bundles: Mapping[int, Bundle]) -> dict[int, Future]:
+        where = self._where()
+        if self._hanging and not where:
+            raise ClusterError(
+                "all workers of the Dask cluster hang; look at their logs and start others"
+            )
+        names = [name for bundle in bundles.values() for name in bundle.names]
+        for name in set(names) - set(self._tables):
+            self._tables[name] = self._send(name, names.count(name) > 1)
+        futures = {
+            i: self._give(bundle, where[i % len(where)] if where else None)
+            for i, bundle in bundles.items()
+        }
+        # Only now, since Dask waits a moment between two messages to the scheduler: the one that
+        # these are not needed any more would go first.
+        self._done = []
+        return futures
+
+    def _give(self, bundle: Bundle, address: str | None) -> Future:
+        """Let a worker carry out a bundle, or another if that is lost, or any."""
+        if address is None:
+            tables = [self._tables[name] for name in bundle.names]
+            return self._client.submit(_work, bundle, tables, pure=False)
+        # Without an address, Dask soon takes no notice of who has the table.
+        tables = [self._copy(name, address) for name in bundle.names]
+        return self._client.submit(
+            _work, bundle, tables, workers=[address], allow_other_workers=True, pure=False
+        )
+
+    def _copy(self, name: Name, address: str) -> Future:
+        """Return the table as a result of a worker's own, which Dask leaves there.
+
+        Of several copies of the same thing it keeps one, after two seconds.
+        """
+        copies = self._copies.setdefault(name, {})
+        if address not in copies:
+            copies[address] = self._client.submit(
+                _itself, self._tables[name], workers=[address], allow_other_workers=True,
+                pure=False,
+            )  # fmt: skip
+        return copies[address]
+
+    def _send(self, name: Name, broadcast: bool) -> Future:
         where = None
         if self._hanging:
             where = [address for address in self._workers() if address not in self._hanging]
-            if not where:
-                raise ClusterError(
-                    "all workers of the Dask cluster hang; look at their logs and start others"
-                )
-        names = [name for bundle in bundles.values() for name in bundle.names]
-        for name in set(names) - set(self._tables):
-            self._tables[name] = self._send(name, where, names.count(name) > 1)
-        tables = [[self._tables[name] for name in bundle.names] for bundle in bundles.values()]
-        futures = self._client.map(
-            work_while_held, list(bundles.values()), tables, workers=where, pure=False
-        )
-        return dict(zip(bundles, futures, strict=True))
 
-    def _send(self, name: Name, where: list[str] | None, broadcast: bool) -> Future:
         def scatter() -> Any:
             return self._client.scatter(
                 self._problem(name), workers=where, broadcast=broadcast, hash=False,
                 asynchronous=True,
             )  # fmt: skip
 
-        return self._client.sync(scatter, callback_timeout=_SECONDS_TO_SEND)
+        try:
+            return self._client.sync(scatter, callback_timeout=_SECONDS_TO_SEND)
+        except KeyError as error:
+            raise CommClosedError(f"worker {error} has gone") from error
 
     def _workers(self) -> list[str]:
         return list(self._client.nthreads())
@@ -151,15 +198,17 @@ class DaskWorkers(Elsewhere):
                 self._hanging.add(address)
         for addresses in self._client.who_has(futures).values():
             self._hanging.update(addresses)
-        self._tables.clear()  # some may be with such a worker alone
+        self._let_go()  # some may be with such a worker alone
 
     def _recover(self) -> None:
         """Wait until there are a scheduler and workers again; all tables will be sent anew."""
-        self._tables.clear()
+        self._let_go()
         began = time.monotonic()
         while True:
             with contextlib.suppress(*_LOST):
                 if self._client.status == "running" and self._workers():
+                    self._counted = -math.inf
+                    self._at_a_time()
                     return
             seconds = time.monotonic() - began
             if self._client.status == "running":
@@ -173,6 +222,22 @@ class DaskWorkers(Elsewhere):
 
     def _forget(self, name: Name) -> None:
         self._tables.pop(name, None)
+        self._copies.pop(name, None)
+
+
+def _in_turn(threads: Mapping[str, int]) -> list[str]:
+    """Return the address of each thread, first the first of every worker, then the second."""
+    most = max(threads.values(), default=0)
+    return [address for k in range(most) for address, n in threads.items() if n > k]
+
+
+def _work(bundle: Bundle, problems: list[Problem]) -> bytes:
+    """Carry out a bundle; its problems are kept as long as Dask keeps them in this process."""
+    return work(bundle, dict(zip(bundle.names, problems, strict=True)), while_held=True)
+
+
+def _itself(problem: Problem) -> Problem:
+    return problem
 
 
 def _checked(future: Future, result: Any) -> bytes:

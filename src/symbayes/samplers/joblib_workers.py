@@ -18,7 +18,8 @@ from pathlib import Path
 import joblib
 from joblib.externals.loky.process_executor import ShutdownExecutorError
 
-from .elsewhere import Bundle, ClusterError, Elsewhere, Name, unknown, work
+from .elsewhere import ClusterError, Elsewhere
+from .workbench import Bundle, Name, unknown, work
 
 # How often a round is begun anew after a process has died or hung.
 _MOST_ATTEMPTS = 4

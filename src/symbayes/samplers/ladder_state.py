@@ -70,6 +70,20 @@ def restore(
         rest = rest[size:]
 
 
+def same_state(first: LadderState, second: LadderState) -> bool:
+    """Return whether two states are the same, bit for bit."""
+    return first.share == second.share and all(
+        one.tobytes() == two.tobytes()
+        for one, two in zip(_arrays(first), _arrays(second), strict=True)
+    )
+
+
+def _arrays(state: LadderState) -> Iterator[np.ndarray]:
+    yield state.nodes
+    for arrays in (state.chains, state.priors, state.own):
+        yield from (arrays[name] for name in sorted(arrays))
+
+
 def _starts(chains: Chain) -> Iterator[tuple[int, int]]:
     """Yield replica and first node of every tree in use."""
     max_nodes = chains.nodes.shape[1] // chains.slots.shape[1]

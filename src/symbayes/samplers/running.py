@@ -164,10 +164,13 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def advance(self, ladders: Sequence[Traveller], orders: Sequence[Any]) -> list[int | None]:
+    def advance(
+        self, ladders: Sequence[Traveller], orders: Sequence[Any], again: int = 0
+    ) -> list[int | None]:
         """Let each ladder carry out its order; return the numbers of draws, None for no start.
 
-        When this returns, all ladders have gone on, and their outputs hold their draws.
+        When this returns, all ladders have gone on, and their outputs hold their draws. So many
+        times more the caller is likely to ask for the same.
         """
         pairs = zip(ladders, orders, strict=True)
         if self._pool is None:

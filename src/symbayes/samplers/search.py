@@ -144,7 +144,8 @@ class Search:
             length = min(_STAGE, budget - (place.done - place.in_stage))
             while place.in_stage < length:
                 n = min(LARGEST_ROUND, length - place.in_stage)
-                self._advance(n, workers, offer=place.stage > 0)
+                again = (length - place.in_stage) // LARGEST_ROUND - 1
+                self._advance(n, workers, offer=place.stage > 0, again=max(0, again))
                 if place.stage == 0 and place.in_stage == _PREPARE and budget > _STAGE:
                     workers.prepare(self.problem)
                 place.advance(n, mean_cost([seeker.at_work for seeker in self._seekers]))
@@ -223,10 +224,10 @@ class Search:
     def _look(self) -> Look:
         return Look(self.best.trees, int(self.counts()[PROPOSED].sum()))
 
-    def _advance(self, n: int, workers: Workers, offer: bool = False) -> None:
+    def _advance(self, n: int, workers: Workers, offer: bool = False, again: int = 0) -> None:
         """Let all ladders make draws, and offer them terms from the library if asked to."""
         orders = [self._order(seeker.at_work, n, offer) for seeker in self._seekers]
-        made = workers.advance([seeker.at_work for seeker in self._seekers], orders)
+        made = workers.advance([seeker.at_work for seeker in self._seekers], orders, again)
         for seeker, draws in zip(self._seekers, made, strict=True):
             if draws is not None:
                 continue
