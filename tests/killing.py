@@ -129,6 +129,7 @@ def phase(path):
 def main(kind, folder, seed, kills, in_writes):
     units.load(kind)
     rng, folder = random.Random(seed), Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     _, status = os.waitpid(fork(kind, folder / "whole", folder / "digest"), 0)
     assert status == 0, (folder / "digest").read_text()

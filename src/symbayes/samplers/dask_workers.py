@@ -41,6 +41,7 @@ class DaskWorkers(Elsewhere):
         self._tables: dict[Name, Future] = {}
         self._copies: dict[Name, dict[str, Future]] = {}
         self._done: list[Future] = []
+        self._rounds = 0
         self._hanging: set[str] = set()
         self._counted = -math.inf
         self._threads: list[str] = []
@@ -130,25 +131,20 @@ class DaskWorkers(Elsewhere):
         names = [name for bundle in bundles.values() for name in bundle.names]
         for name in set(names) - set(self._tables):
             self._tables[name] = self._send(name, names.count(name) > 1)
-        futures = {
-            i: self._give(bundle, where[i % len(where)] if where else None)
+        tables = [
+            [self._copy(name, where[i % len(where)]) if where else self._tables[name]
+             for name in bundle.names]
             for i, bundle in bundles.items()
-        }
+        ]  # fmt: skip
+        # Names that make a group of these tasks alone: in a large group, Dask takes no notice of
+        # who has the tables.
+        self._rounds += 1
+        keys = [(f"symbayes-{self._run}-{self._rounds}", i) for i in bundles]
+        futures = self._client.map(_work, list(bundles.values()), tables, key=keys)
         # Only now, since Dask waits a moment between two messages to the scheduler: the one that
         # these are not needed any more would go first.
         self._done = []
-        return futures
-
-    def _give(self, bundle: Bundle, address: str | None) -> Future:
-        """Let a worker carry out a bundle, or another if that is lost, or any."""
-        if address is None:
-            tables = [self._tables[name] for name in bundle.names]
-            return self._client.submit(_work, bundle, tables, pure=False)
-        # Without an address, Dask soon takes no notice of who has the table.
-        tables = [self._copy(name, address) for name in bundle.names]
-        return self._client.submit(
-            _work, bundle, tables, workers=[address], allow_other_workers=True, pure=False
-        )
+        return dict(zip(bundles, futures, strict=True))
 
     def _copy(self, name: Name, address: str) -> Future:
         """Return the table as a result of a worker's own, which Dask leaves there.
