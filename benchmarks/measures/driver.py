@@ -10,10 +10,11 @@ from benchmarks.chains import problem_for
 from benchmarks.problems import charge_in_fields
 from benchmarks.report import Section, Table
 from symbayes import TermsPrior
-from symbayes.samplers.elsewhere import Bundle, Elsewhere, Name, work
+from symbayes.samplers.elsewhere import Elsewhere
 from symbayes.samplers.exchange import exchange
 from symbayes.samplers.ladder import LARGEST_ROUND, Replicas, Round
 from symbayes.samplers.tempered import TemperedSampler
+from symbayes.samplers.workbench import Bundle, Name, work
 from symbayes.trace import ChainTrace
 
 _ROWS, _NOISE = 1_000, 0.01
