@@ -170,7 +170,7 @@ def advance(code, chain, prior, data, scratch, power, n_steps):
             update_weights(chain, prior, scratch.counts)
 
 
-@kernel
+@merged
 def _ready(code, chain, prior, data, scratch, power):
     """Start a chain that has not, and fit one that was given a state; return whether it could.
 
@@ -191,7 +191,7 @@ def _ready(code, chain, prior, data, scratch, power):
     return False
 
 
-@kernel
+@merged
 def _ready_on_part(code, chain, prior, data, scratch):
     """Do that on the rows that the chain sees."""
     n_terms = chain.n_terms[0]

@@ -17,7 +17,7 @@ from .chain import (
     max_nodes,
     tree_start,
 )
-from .compiling import entry_point, kernel, merged
+from .compiling import entry_point, merged
 from .likelihood import plug_in_log_likelihood
 from .paper_step import paper_step
 from .rng import inverse_gamma
@@ -30,7 +30,7 @@ KEPT = NUMBERS + 2
 _MOST_STARTS = 20_000
 
 
-@kernel
+@merged
 def start(code, chain, n_terms, prior, data, scratch, allow):
     """Draw terms from the prior until they can be fitted; return whether that was possible."""
     k = 0
@@ -57,7 +57,7 @@ def start(code, chain, n_terms, prior, data, scratch, allow):
     return True
 
 
-@kernel
+@merged
 def fit_given(code, chain, data, scratch, allow):
     """Fit a state that was given; return whether that was possible."""
     chain.numbers[RSS] = data.n

@@ -25,7 +25,6 @@ from .choose import (
 from .compiling import kernel, merged
 from .likelihood import collapsed_log_likelihood
 from .moves.jump import new_columns, swap_noted, terms_after, undo_swaps
-from .moves.terms import swap
 from .opcodes import LT
 from .rng import integer, uniform
 from .tree import count_nodes, same_tree, subtree_end
@@ -41,7 +40,7 @@ def accepted(rng, log_ratio):
     return math.log(1.0 - uniform(rng)) < log_ratio
 
 
-@kernel
+@merged
 def judge_on_all_rows(code, chain, n_terms, scratch, power, gain):
     """Decide on a proposal that has passed on a part of the rows, where it gained so much.
 
@@ -88,7 +87,7 @@ def _log_prior_constants(nodes, root, prior):
     return total
 
 
-@kernel
+@merged
 def _optimise_sometimes(code, chain, slot, n_terms, prior, scratch):
     """In the search phase, improve the constants of some proposals before they are judged.
 
@@ -110,16 +109,14 @@ def step_move(code, chain, move, k, prior, data, scratch, power):
     last = chain.slots.shape[0] - 1
     first, second = chain.slots[last], chain.slots[last - 1]
     swaps = scratch.swaps
-    after, columns = n_terms, 1
+    after, columns, rss = n_terms, 1, 0.0
     chain.counts[PROPOSED, move] += 1
+    swaps[0] = 0
     if move == NEWTON:
         log_ratio, rss = code.newton(code.evaluate, code.fit, chain, k, prior, data, scratch, power)
-        chain.counts[EVALUATED, move] += _NEWTON_TREES
-        swap(chain.slots, k, last)
-        if not _judge(code, chain, move, rss, n_terms, log_ratio, power, data, scratch):
-            swap(chain.slots, k, last)
-        return
-    if move < BIRTH:
+        columns = _NEWTON_TREES
+        swap_noted(chain.slots, k, last, swaps)
+    elif move < BIRTH:
         old, new = tree_start(chain, chain.slots[k]), tree_start(chain, first)
         log_ratio = code.propose(
             move, chain.rng, chain.nodes, old, new, new + max_nodes(chain), prior, scratch.pending
@@ -127,7 +124,6 @@ def step_move(code, chain, move, k, prior, data, scratch, power):
         if log_ratio == -math.inf or same_tree(chain.nodes, old, new):
             return
         log_ratio += log_choice_ratio(move, chain.nodes, old, new, prior)
-        swaps[0] = 0
         swap_noted(chain.slots, k, last, swaps)
     else:
         log_ratio = code.jump(
@@ -138,12 +134,11 @@ def step_move(code, chain, move, k, prior, data, scratch, power):
             return
         after, columns = terms_after(move, n_terms), new_columns(move)
     chain.counts[EVALUATED, move] += columns
-    rss = 0.0
     if columns == 2:
         # Made beside an old column in the place of the other new one: redundant or not does not
         # matter yet.
         rss = code.fit(code.evaluate, chain, second, after, data, scratch, True)
-    if not (rss < 0.0):  # the old column may have no numbers, and then the sum has none
+    if move != NEWTON and not (rss < 0.0):  # the old column may have no numbers, nor the sum then
         if columns == 1 and scratch.few.share[0] > 0.0:
             log_ratio += _optimise_sometimes(code, chain, first, after, prior, scratch)
         made = first if columns > 0 else -1

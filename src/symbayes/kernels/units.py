@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba import boolean, config, float64, int64, typeof, types, void
 
-from .all_rows import fit_all
+from .all_rows import fit_all, fit_nothing
 from .chain import AllRows, Chain, Few, Scratch, fit
 from .choose import N_MOVES
 from .columns import make_columns
@@ -42,11 +42,19 @@ _UNITS = {
     "newton": newton,
     "fit_all": fit_all,
 }
-#: What a second process compiles besides the loop, so that both are at it for as long.
-_ELSEWHERE = ("jump",)
+_UNITS_FOR_ONE_STAGE = {name: _UNITS[name] for name in _UNITS if name != "fit_all"} | {
+    "fit_nothing": fit_nothing
+}
+# What other processes compile, the first of them the loop as well, so that all are at it for about
+# as long; by the number of cores.
+_ELSEWHERE: dict[int, list[tuple[str, ...]]] = {
+    1: [],
+    2: [("newton",)],
+    3: [(), ("newton", "jump")],
+}
 _lock = threading.RLock()
 _ready: set[str] = set()
-# A second process that takes longer to compile a loop has gone wrong.
+# A process that takes longer to compile its part has gone wrong.
 _MOST_SECONDS = 120
 
 
@@ -96,6 +104,7 @@ def signatures() -> dict[str, Any]:
         float64,
     )  # fmt: skip
     by_name["fit_all"] = float64(pointer(by_name["evaluate"]), chain, int64, scratch)
+    by_name["fit_nothing"] = by_name["fit_all"]
     by_name["columns"] = void(
         pointer(by_name["evaluate"]), pointer(by_name["fit"]), chains, data, scratch,
         typeof(np.empty(0, np.bool_)),
@@ -169,7 +178,7 @@ def is_cached(sampler: str) -> bool:
 
 def entry_points() -> list[Any]:
     """Return all that is compiled on its own."""
-    return [*_UNITS.values(), *_LOOPS.values()]
+    return [*_UNITS.values(), fit_nothing, *_LOOPS.values()]
 
 
 def cache_folder() -> str | None:
@@ -178,48 +187,62 @@ def cache_folder() -> str | None:
     return None if stats is None else stats.cache_path
 
 
-def load(sampler: str) -> Callable[..., int]:
-    """Return the loop of a sampler, `loop(chain, prior, ...)`, compiled if it has to be."""
+def load(sampler: str, in_stages: bool = False) -> Callable[..., int]:
+    """Return the loop of a sampler, `loop(chain, prior, ...)`, compiled if it has to be.
+
+    Only in stages can it judge on all rows what has passed on a part of them.
+    """
     loop = _LOOPS[sampler]
+    units = _UNITS if in_stages else _UNITS_FOR_ONE_STAGE
     if not is_compiled(sampler):
         with _lock:
-            helper = None if is_cached(sampler) else _start_helper(sampler)
-            if helper is not None:
-                _compile({name: _UNITS[name] for name in _UNITS if name not in _ELSEWHERE})
+            helpers = {} if is_cached(sampler) else _start_helpers(sampler)
+            elsewhere = {name for names in helpers.values() for name in names}
+            if helpers:
+                _compile({name: units[name] for name in units if name not in elsewhere})
+            for helper in helpers:
                 _wait_for(helper)
-            _compile({**_UNITS, sampler: loop})
+            _compile({**units, sampler: loop})
+    if in_stages and not config.DISABLE_JIT and "fit_all" not in _ready:
+        with _lock:
+            _compile({"fit_all": fit_all})
 
     def call(*arguments):
-        return loop(*_UNITS.values(), *arguments)
+        return loop(*units.values(), *arguments)
 
     return call
 
 
-def compile_elsewhere(sampler: str) -> None:
-    """Compile the part of the second process, into the cache on disk."""
-    _compile({sampler: _LOOPS[sampler], **{name: _UNITS[name] for name in _ELSEWHERE}})
+def compile_here(*names: str) -> None:
+    """Compile some of the units and loops, into the cache on disk."""
+    _compile({name: (_UNITS | _LOOPS)[name] for name in names})
 
 
-def _start_helper(sampler: str) -> "subprocess.Popen[bytes] | None":
-    """Let a second process compile a part while this one compiles the rest.
+def _start_helpers(sampler: str) -> "dict[subprocess.Popen[bytes], tuple[str, ...]]":
+    """Let other processes compile parts while this one compiles the rest; return which.
 
-    Numba holds a lock, so that threads cannot do this. What it compiles is found in the cache
+    Numba holds a lock, so that threads cannot do this. What they compile is found in the cache
     afterwards; whatever goes wrong there, this process compiles itself.
     """
-    if _cores() < 2 or not sys.executable:
-        return None
-    program = f"from symbayes.kernels.units import compile_elsewhere as go; go({sampler!r})"
+    parts = _ELSEWHERE[min(_cores(), max(_ELSEWHERE))]
+    if not parts or not sys.executable:
+        return {}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    try:
-        return subprocess.Popen(
-            [sys.executable, "-c", program],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    except OSError:
-        return None
+    helpers = {}
+    for names in [(sampler, *parts[0]), *parts[1:]]:
+        program = f"from symbayes.kernels.units import compile_here as go; go(*{names!r})"
+        try:
+            helper = subprocess.Popen(
+                [sys.executable, "-c", program],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            break
+        helpers[helper] = names
+    return helpers
 
 
 def _wait_for(helper: "subprocess.Popen[bytes]") -> None:

@@ -57,7 +57,7 @@ class Replicas:
         n = len(powers)
         seeds = seed.spawn(n + 1)
         self.problem = problem
-        self._loop = units.load("tempered")
+        self._loop = units.load("tempered", problem.part is not None)
         chain = problem.new_chain(seeds[0])
         # Room that is not written to until it is needed, which may be in another process.
         columns = zeros((n, *chain.columns.shape))
