@@ -246,7 +246,7 @@ def test_a_link_is_followed(tmp_path, path):
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "is empty; save it again or use a backup"),
+        (b"", "is empty; use a backup or make it anew"),
         (b"P", "is not a symbayes file; choose one that symbayes saved"),
         (b"\x80\x04\x95 a pickle", "is not a symbayes file"),
         (b"x" * 5000, "is not a symbayes file"),
@@ -296,7 +296,7 @@ def test_a_large_file(path, original):
 
 def test_errors_of_callers_have_the_same_form(path):
     assert str(damaged(path, "x is missing")) == (
-        f"{str(path)!r} is damaged: x is missing; save it again or use a backup"
+        f"{str(path)!r} is damaged: x is missing; use a backup or make it anew"
     )
 
 

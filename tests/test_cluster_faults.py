@@ -21,6 +21,7 @@ from symbayes import (
     archive,
     checkpoint,
     display,
+    progress,
 )
 from symbayes.samplers import elsewhere, joblib_workers, workbench
 from symbayes.samplers.joblib_workers import JoblibWorkers
@@ -159,6 +160,7 @@ def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase
     monkeypatch.setattr(dask_workers, "_SECONDS_WITHOUT", 3.0)
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
     processes, client = cluster(2)
 
     def disturb(status):

@@ -85,7 +85,7 @@ FORGED = [
 def test_what_cannot_be_is_refused(points, tmp_path, phase, edit):
     path = tmp_path / "run"
     forge(path, points[phase], edit)
-    with pytest.raises(ModelFileError, match=r"^'.*run' is damaged: .*; save it again or use a"):
+    with pytest.raises(ModelFileError, match=r"^'.*run' is damaged: .*; use a backup or"):
         BayesianSymbolicRegressor.resume(path, X, Y)
 
 

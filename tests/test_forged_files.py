@@ -323,7 +323,7 @@ def test_forgeries_are_noticed(model, path, case):
     with pytest.raises(ModelFileError, match=f"is damaged: .*(?:{says})") as info:
         symbayes.load(path)
     assert str(info.value).startswith(repr(str(path)))
-    assert str(info.value).endswith("; save it again or use a backup")
+    assert str(info.value).endswith("; use a backup or make it anew")
 
 
 @pytest.mark.parametrize("column", ["chain", "rmse"])

@@ -197,7 +197,7 @@ def read_archive(
 
 def damaged(path: str | os.PathLike[str], what: str) -> ModelFileError:
     """Return the error to raise where the content of a file cannot be what was saved."""
-    return ModelFileError(f"{_text(path)!r} is damaged: {what}; save it again or use a backup")
+    return ModelFileError(f"{_text(path)!r} is damaged: {what}; use a backup or make it anew")
 
 
 def _text(path: str | os.PathLike[str]) -> str:
@@ -269,7 +269,7 @@ def _read(
 ) -> tuple[dict[str, Any], Arrays]:
     size = os.fstat(file.fileno()).st_size
     if size == 0:
-        raise _Refusal("is empty; save it again or use a backup")
+        raise _Refusal("is empty; use a backup or make it anew")
     if not starts_with(file, _HEAD):
         raise _Refusal("is not a symbayes file; choose one that symbayes saved")
     if size > max_bytes:

@@ -18,6 +18,7 @@ from symbayes import (
     checkpoint,
     checksums,
     display,
+    progress,
     whole_file,
 )
 from symbayes.samplers import tempered
@@ -279,6 +280,7 @@ def test_it_is_no_parameter(path):
 def told(monkeypatch):
     """Progress is told after every round."""
     monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
 
 
 def test_ctrl_c_leaves_a_checkpoint(path, monkeypatch, told):
