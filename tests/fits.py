@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from symbayes import BayesianSymbolicRegressor
+from symbayes import BayesianSymbolicRegressor, load
 
 RNG = np.random.default_rng(50)
 X = RNG.uniform(-2, 2, (60, 2))
@@ -24,6 +24,12 @@ def assert_same(first, second):
         first.predict(X, return_std=True), second.predict(X, return_std=True), strict=True
     ):
         np.testing.assert_array_equal(one, two)
+
+
+def reloaded(model, path):
+    """Return a model that has been in a file."""
+    model.save(path)
+    return load(path)
 
 
 def restless_clock():

@@ -26,7 +26,7 @@ from symbayes import (
 )
 from symbayes.archive import write_archive
 
-from .fits import EXACT, NOISY, X, small
+from .fits import EXACT, NOISY, X, reloaded, small
 from .saving import answers, contents
 from .test_extreme_data import EXTREME
 
@@ -61,11 +61,6 @@ def fitted():
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "model.symbayes"
-
-
-def reloaded(model, path):
-    model.save(path)
-    return symbayes.load(path)
 
 
 def table_for(model):

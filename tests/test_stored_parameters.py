@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import symbayes
 from symbayes import Formula, NoisePrior, PaperSampler, TemperedSampler, TermsPrior, TreePrior
 
-from .fits import NOISY, X, small
+from .fits import NOISY, X, reloaded, small
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +19,6 @@ def fitted():
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "model.symbayes"
-
-
-def reloaded(model, path):
-    model.save(path)
-    return symbayes.load(path)
 
 
 KEPT = [

@@ -61,6 +61,23 @@ def test_what_is_cached_needs_no_help(monkeypatch):
     units.load("tempered")
 
 
+@pytest.mark.parametrize("first", [False, True])
+def test_what_stages_need_is_compiled_whichever_comes_first(monkeypatch, first):
+    compiled = []
+    monkeypatch.setattr(units, "_ready", set())
+    monkeypatch.setattr(units, "is_cached", lambda sampler: True)
+    monkeypatch.setattr(units.config, "DISABLE_JIT", False)
+
+    def compile_all(named):
+        compiled.extend(named.keys() - units._ready)
+        units._ready.update(named)
+
+    monkeypatch.setattr(units, "_compile", compile_all)
+    for in_stages in (first, not first, first):
+        units.load("tempered", in_stages)
+    assert sorted(compiled) == sorted([*units._UNITS, "fit_nothing", "tempered"])
+
+
 def test_compiled_code_depends_on_what_it_imports_and_on_nothing_else():
     kernels = Path(compiling.__file__).parent
 

@@ -194,7 +194,7 @@ def load(sampler: str, in_stages: bool = False) -> Callable[..., int]:
     """
     loop = _LOOPS[sampler]
     units = _UNITS if in_stages else _UNITS_FOR_ONE_STAGE
-    if not is_compiled(sampler):
+    if not config.DISABLE_JIT and not _ready.issuperset([*units, sampler]):
         with _lock:
             helpers = {} if is_cached(sampler) else _start_helpers(sampler)
             elsewhere = {name for names in helpers.values() for name in names}
@@ -203,9 +203,6 @@ def load(sampler: str, in_stages: bool = False) -> Callable[..., int]:
             for helper in helpers:
                 _wait_for(helper)
             _compile({**units, sampler: loop})
-    if in_stages and not config.DISABLE_JIT and "fit_all" not in _ready:
-        with _lock:
-            _compile({"fit_all": fit_all})
 
     def call(*arguments):
         return loop(*units.values(), *arguments)
