@@ -201,6 +201,21 @@ def test_all_workers_hang(cluster, monkeypatch):
         sample(Disturbed(client, lambda: os.kill(stopped.pid, signal.SIGSTOP)))
 
 
+def test_all_workers_hang_and_another_comes(cluster, expected, monkeypatch):
+    monkeypatch.setattr(elsewhere, "_LEAST_PATIENCE", 10.0)
+    monkeypatch.setattr(elsewhere, "_PATIENCE", 2.0)
+    processes, client = cluster(1)
+    stopped = processes.workers[0]
+
+    def disturb():
+        os.kill(stopped.pid, signal.SIGSTOP)
+        processes.start_worker()
+
+    workers = Disturbed(client, disturb)
+    assert_same_trace(expected, sample(workers))
+    assert len(workers._hanging) == 1
+
+
 def _has_worked():
     return bool(workbench._bench._run)
 

@@ -56,11 +56,13 @@ class DaskWorkers(Elsewhere):
         self._done.clear()
 
     def _at_a_time(self) -> int:
-        now = time.monotonic()
-        if now > self._counted + _SECONDS_A_LOOK:
-            self._threads = _in_turn(self._client.nthreads())
-            self._counted = now
+        if time.monotonic() > self._counted + _SECONDS_A_LOOK:
+            self._count_threads()
         return len(self._where())
+
+    def _count_threads(self) -> None:
+        self._threads = _in_turn(self._client.nthreads())
+        self._counted = time.monotonic()
 
     def _where(self) -> list[str]:
         """Return the address of each thread that can be used, those of a worker far apart."""
@@ -195,6 +197,7 @@ class DaskWorkers(Elsewhere):
         for addresses in self._client.who_has(futures).values():
             self._hanging.update(addresses)
         self._let_go()  # some may be with such a worker alone
+        self._count_threads()  # others may have come meanwhile
 
     def _recover(self) -> None:
         """Wait until there are a scheduler and workers again; all tables will be sent anew."""
@@ -203,8 +206,7 @@ class DaskWorkers(Elsewhere):
         while True:
             with contextlib.suppress(*_LOST):
                 if self._client.status == "running" and self._workers():
-                    self._counted = -math.inf
-                    self._at_a_time()
+                    self._count_threads()
                     return
             seconds = time.monotonic() - began
             if self._client.status == "running":
