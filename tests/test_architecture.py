@@ -36,7 +36,7 @@ ORDER = [
         "samplers.noise_floor",
     ],
     ["samplers.equal_parts", "samplers.pairs", "samplers.rational", "samplers.targets"],
-    ["samplers.library"],
+    ["samplers.library", "samplers.turns"],
     ["samplers.running"],
     ["samplers.ladder", "samplers.power_law", "samplers.workbench"],
     ["samplers.elsewhere"],

@@ -118,6 +118,17 @@ def test_the_same_model_wherever_it_is_fitted(client):
     assert_same(exact, small(**options).fit(X, EXACT))
 
 
+@pytest.mark.slow
+def test_the_same_model_of_many_chains(client):
+    """Of so many, the search looks after several rounds only."""
+    sampler = TemperedSampler(temperatures=3, steps_per_draw=5)
+    options = {"chains": 17, "tune": 900, "sampler": sampler}
+    here = small(n_jobs=2, **options).fit(X, NOISY)
+    assert_same(here, small(**options).fit(X, NOISY, client=client))
+    with joblib.parallel_config(backend="loky"):
+        assert_same(here, small(n_jobs=2, **options).fit(X, NOISY))
+
+
 # Where a fit runs.
 
 

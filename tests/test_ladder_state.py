@@ -223,3 +223,35 @@ def test_a_round_in_parts_ends_where_the_whole_would():
                 assert_equal(*ladders)
                 at_the_end_of_a_part += n_draws == 2 * end >= 16
     assert at_the_end_of_a_part > 3
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_several_rounds_at_once_are_the_same_rounds(in_parts):
+    made = plain(learn=True)
+    one, other = (Replicas(made, np.random.SeedSequence(3), POWERS) for _ in range(2))
+    for _ in range(3):
+        carry_out(one, Round(10, 20, offer=True), Shelf())
+    work = other.carry_out(Round(10, 20, offer=True, times=3), Shelf(), in_parts)
+    places, end = [], None
+    while end is None:
+        try:
+            places.append(next(work))
+        except StopIteration as ended:
+            end = ended.value
+    assert end == 60
+    # Only the last has to be shared out; between them it could stop.
+    assert places == [20, 40, *([None, None] if in_parts else [])]
+    assert_equal(one, other)
+
+
+def test_several_rounds_end_with_the_first_that_is_good_enough():
+    made = plain()
+    first = Replicas(made, np.random.SeedSequence(5), POWERS)
+    first.run(4, 1, 64)
+    lowest = np.minimum.accumulate(first.output[2][:, RSS])
+    where = 1 + int(np.argmax(lowest <= lowest[-1]))
+    length = where - 3  # so that it is in the second round
+    assert length > 3
+    ladder = Replicas(made, np.random.SeedSequence(5), POWERS)
+    assert carry_out(ladder, Round(4, length, lowest[-1], times=9), Shelf()) == where
+    assert ladder.rss == lowest[-1]

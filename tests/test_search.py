@@ -42,6 +42,10 @@ def positive(n=60, columns=2):
     return np.random.default_rng(1).uniform(0.5, 2.0, (n, columns))
 
 
+def noisy(X):
+    return X[:, 0] + np.random.default_rng(2).normal(size=len(X))
+
+
 def hypotenuse(X):
     return np.sqrt(X[:, 0] ** 2 + 3.0 * X[:, 1])
 
@@ -179,3 +183,55 @@ def test_a_long_product_with_a_sum_inside():
     ).fit(X, y)  # fmt: skip
     assert model.formulas_["r2"][0] > 1 - 1e-12
     assert model.best_formula_.n_nodes <= 35
+
+
+@pytest.mark.parametrize(
+    ("chains", "expected"),
+    [
+        (2, [64] * 12 + [64] * 3 + [8]),
+        (16, [64, 64, *[128] * 5, 128, 64, 8]),
+        (40, [64, 64, 128, 256, 256, 192, 8]),
+    ],
+)
+def test_many_ladders_are_looked_at_less_often(chains, expected, monkeypatch):
+    """Never later than after twice the draws made so far, and at the end of every stage."""
+    X = positive()
+    looking = seek(make(X, noisy(X)), chains)
+    orders = []
+
+    def advance(ladders, asked, again=0, stop=None):
+        orders.append((asked[0], again))
+        for ladder in ladders:
+            if not ladder.trees():
+                ladder.run(1, 1, 1)
+        return [order.n_draws * order.times for order in asked]
+
+    workers = Workers(1)
+    monkeypatch.setattr(workers, "advance", advance)
+    monkeypatch.setattr(search, "mean_cost", lambda ladders: 1.0)
+    looking.run(768 + 200, workers, Watch(None), 1.0, lambda *_: None)
+    assert [order.n_draws * order.times for order, _ in orders] == expected
+    assert all(order.n_draws <= 64 for order, _ in orders)
+    assert [order.offer for order, _ in orders] == [
+        sum(expected[:i]) >= 768 for i in range(len(expected))
+    ]
+    # What is foreseen is asked for, at least.
+    for i, (order, again) in enumerate(orders):
+        assert all(later == order for later, _ in orders[i : i + 1 + again])
+
+
+def test_time_that_runs_out_between_two_looks_ends_the_rounds():
+    X = positive()
+    looking, watch, made = seek(make(X, noisy(X)), 32), Watch(None), []
+
+    class Late(Workers):
+        def advance(self, *arguments):
+            if len(made) == 4:
+                watch._for_sampling = 0.0
+            made.append(super().advance(*arguments))
+            return made[-1]
+
+    with Late(1) as workers:
+        found = looking.run(10_000, workers, watch, 1.0, lambda *_: None)
+    assert [set(one) for one in made] == [{64}, {64}, {128}, {256}, {64}]
+    assert not found.finished

@@ -311,6 +311,7 @@ def test_a_search_that_is_cut_short_is_not_a_warm_up_that_is():
 
 def test_time_that_ran_out_before_the_last_draw_is_told(monkeypatch):
     monkeypatch.setattr(rounds, "LARGEST_ROUND", 4)
+    monkeypatch.setattr(rounds, "_SECONDS_AT_ONCE", 1e-9)  # one at a time
     watch = Watch(None)
 
     def report(status):
@@ -324,6 +325,7 @@ def test_time_that_ran_out_before_the_last_draw_is_told(monkeypatch):
 
 def test_an_interrupt_while_drawing_keeps_what_there_is(monkeypatch):
     monkeypatch.setattr(rounds, "LARGEST_ROUND", 4)
+    monkeypatch.setattr(rounds, "_SECONDS_AT_ONCE", 1e-9)  # one at a time
     watch = Watch(None)
 
     def report(status):

@@ -15,7 +15,7 @@ from symbayes import (
     display,
     progress,
 )
-from symbayes.samplers import rounds, tempered
+from symbayes.samplers import exchange, rounds, tempered
 
 from .fits import EXACT, X, assert_same, small
 from .saving import answers
@@ -79,7 +79,7 @@ def test_proposals_judged_in_two_stages(endless):
 def test_exchanges_are_part_of_it(endless, monkeypatch):
     """If they were left out, or made at other draws, the test above would notice."""
     whole = in_steps(300)
-    monkeypatch.setattr(tempered, "exchange_neighbours", lambda *arguments: None)
+    monkeypatch.setattr(exchange, "exchange", lambda *arguments: None)
     assert draws_of(in_steps(300)) != draws_of(whole)
 
 

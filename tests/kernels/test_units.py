@@ -2,11 +2,18 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from numba import config
 
 from symbayes.kernels import compiling, units
+from symbayes.samplers.ladder import Replicas
+
+from ..test_tempered import target
 
 # Loads a sampler with an empty cache; says how it was helped and that it works.
 PROGRAM = """
@@ -76,6 +83,51 @@ def test_what_stages_need_is_compiled_whichever_comes_first(monkeypatch, first):
     for in_stages in (first, not first, first):
         units.load("tempered", in_stages)
     assert sorted(compiled) == sorted([*units._UNITS, "fit_nothing", "tempered"])
+
+
+def test_types_are_looked_at_once_for_the_same_arrays(monkeypatch):
+    calls = []
+
+    class Compiled:
+        def __init__(self):
+            self.overloads = {"types": SimpleNamespace(entry_point=partial(self.note, "quick"))}
+
+        def __call__(self, *arguments):
+            return self.note("checked", *arguments)
+
+        def note(self, way, *arguments):
+            calls.append((way, *arguments))
+            return len(calls)
+
+    monkeypatch.setattr(units.config, "DISABLE_JIT", 0)
+    first, second = np.zeros(3), np.zeros(3)
+    loop = units.Loop(Compiled(), {"fit": "unit"})
+    assert [
+        loop(first, 5, 2.0), loop(first, 6, 3.0), loop(first, 6, 3), loop(first, 6, 3.0),
+        loop(second, 6, 3.0), loop(second, 6, 3.0), loop(second, 6), loop(second, np.int64(6)),
+    ] == list(range(1, 9))  # fmt: skip
+    ways = ["checked", "quick", "checked", "checked", "checked", "quick", "checked", "checked"]
+    assert [call[0] for call in calls] == ways
+    assert all(call[1] == "unit" for call in calls)
+    assert calls[1][2] is first
+    assert calls[1][3:] == (6, 3.0)
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="compiled code is what is tested")
+def test_a_ladder_with_other_arrays_is_looked_at_again():
+    """The quick way would read numbers of another type, or in another order, as they are not."""
+    ladder = Replicas(target(), np.random.SeedSequence(0), np.array([1.0, 0.5]))
+    ladder.run(5, 1, 4)
+    ladder.run(5, 1, 4)
+    good = ladder.output
+    ladder.output = (good[0], good[1], good[2].astype(np.float32))
+    with pytest.raises(TypeError):
+        ladder.run(5, 1, 4)
+    ladder.output = (good[0], good[1], np.asfortranarray(good[2]))
+    with pytest.raises(TypeError):
+        ladder.run(5, 1, 4)
+    ladder.output = good
+    assert ladder.run(5, 1, 4) == 4
 
 
 def test_compiled_code_depends_on_what_it_imports_and_on_nothing_else():

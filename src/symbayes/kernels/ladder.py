@@ -228,6 +228,7 @@ def run_tempered(
     ladder,
     steps_a_round,
     rounds_a_draw,
+    first,
     n_draws,
     good_enough,
     out_nodes,
@@ -235,6 +236,8 @@ def run_tempered(
     out_numbers,
 ):
     """Make draws at the coldest temperature; return their number, -1 when there is no start.
+
+    They go into the rows of the output from `first` on.
 
     Behind the numbers of a draw stand the log-likelihoods at all temperatures; where a part of the
     rows takes the place of all, its own times as much as there are more rows.
@@ -250,7 +253,7 @@ def run_tempered(
             code, chain_at(chains, r), prior_at(priors, r), data, scratch, ladder.power[t]
         ):
             return -1
-    for draw in range(n_draws):
+    for row in range(first, first + n_draws):
         for _ in range(rounds_a_draw):
             for t in range(n_replicas):
                 r = ladder.replica[t]
@@ -265,15 +268,15 @@ def run_tempered(
             count_round_trips(ladder)
         cold = ladder.replica[0]
         keep_state(
-            chain_at(chains, cold), prior_at(priors, cold), draw, ratio > 0.0, out_nodes,
+            chain_at(chains, cold), prior_at(priors, cold), row, ratio > 0.0, out_nodes,
             out_terms, out_numbers,
         )  # fmt: skip
         for t in range(n_replicas):
             numbers = chains.numbers[ladder.replica[t]]
             if sees_all(ladder.power[t], ratio):
-                out_numbers[draw, KEPT + t] = numbers[ALL_LOG_LIKELIHOOD]
+                out_numbers[row, KEPT + t] = numbers[ALL_LOG_LIKELIHOOD]
             else:
-                out_numbers[draw, KEPT + t] = numbers[LOG_LIKELIHOOD] * max(1.0, ratio)
-        if out_numbers[draw, RSS] <= good_enough:
-            return draw + 1
+                out_numbers[row, KEPT + t] = numbers[LOG_LIKELIHOOD] * max(1.0, ratio)
+        if out_numbers[row, RSS] <= good_enough:
+            return row + 1 - first
     return n_draws

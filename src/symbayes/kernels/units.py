@@ -112,7 +112,7 @@ def signatures() -> dict[str, Any]:
     common = [pointer(by_name[name]) for name in _UNITS]
     by_name["tempered"] = int64(
         *common, chains, priors, data, scratch,
-        ladder, int64, int64, int64, float64, trees, ints, table,
+        ladder, int64, int64, int64, int64, float64, trees, ints, table,
     )  # fmt: skip
     by_name["paper"] = int64(
         *common, chain, prior, data, scratch, int64, int64, ints, trees, ints, table, ints
@@ -160,6 +160,37 @@ def _remember_address(unit: Any) -> None:
     unit.get_compile_result = lambda signature: known
 
 
+class Loop:
+    """The loop of a sampler, as one chain or ladder calls it: again and again with the same arrays.
+
+    Numba looks at the types of all arguments at every call, which takes longer than all else of it,
+    and in which no other thread gets on. Here that is done once for the same arrays.
+    """
+
+    def __init__(self, loop: Any, units: dict[str, Any]):
+        self._loop, self._units = loop, tuple(units.values())
+        self._known: tuple = ()
+        self._compiled = loop
+
+    def __call__(self, *arguments: Any) -> int:
+        """Return what the loop returns for these arguments, behind its units."""
+        if self._is_known(arguments):
+            return int(self._compiled(*self._units, *arguments))
+        done = self._loop(*self._units, *arguments)
+        if not config.DISABLE_JIT:
+            (compiled,) = self._loop.overloads.values()
+            self._compiled = compiled.entry_point
+        self._known = arguments
+        return int(done)
+
+    def _is_known(self, arguments: tuple) -> bool:
+        """Return whether these arguments have the types of those before: the same, or numbers."""
+        return len(arguments) == len(self._known) and all(
+            new is old or type(new) is type(old) in (int, float)
+            for new, old in zip(arguments, self._known, strict=True)
+        )
+
+
 def is_compiled(sampler: str) -> bool:
     """Return whether the loop of a sampler is ready in this process."""
     return bool(config.DISABLE_JIT) or sampler in _ready
@@ -187,7 +218,7 @@ def cache_folder() -> str | None:
     return None if stats is None else stats.cache_path
 
 
-def load(sampler: str, in_stages: bool = False) -> Callable[..., int]:
+def load(sampler: str, in_stages: bool = False) -> Loop:
     """Return the loop of a sampler, `loop(chain, prior, ...)`, compiled if it has to be.
 
     Only in stages can it judge on all rows what has passed on a part of them.
@@ -203,11 +234,7 @@ def load(sampler: str, in_stages: bool = False) -> Callable[..., int]:
             for helper in helpers:
                 _wait_for(helper)
             _compile({**units, sampler: loop})
-
-    def call(*arguments):
-        return loop(*units.values(), *arguments)
-
-    return call
+    return Loop(loop, units)
 
 
 def compile_here(*names: str) -> None:

@@ -8,12 +8,13 @@ import pickle
 import uuid
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..problem import Problem
 from .ladder_state import same_state
 from .running import Traveller, Workers
+from .turns import never
 from .workbench import Bundle, Name, Result, Task
 
 # A task that takes so many times as long as any other of its problem, and so many seconds at least,
@@ -45,9 +46,16 @@ class Elsewhere(Workers):
         self._foreseen: list[Task] = []
 
     def advance(
-        self, ladders: Sequence[Traveller], orders: Sequence[Any], again: int = 0
+        self,
+        ladders: Sequence[Traveller],
+        orders: Sequence[Any],
+        again: int = 0,
+        stop: Callable[[], bool] = never,
     ) -> list[int | None]:
-        """Let each ladder carry out its order; return the numbers of draws, None for no start."""
+        """Let each ladder carry out its order; return the numbers of draws, None for no start.
+
+        Nobody tells other processes to stop.
+        """
         tasks = [
             Task(self._name(ladder.problem), type(ladder), ladder.state(), order)
             for ladder, order in zip(ladders, orders, strict=True)

@@ -10,12 +10,15 @@ of the chain they come into.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..kernels import opcodes
-from .ladder import Replicas
-from .running import NoStart, Workers
+from ..trace import ChainTrace
+from .ladder import Replicas, Round
+from .running import Leg
+from .turns import NoStart
 
 
 def log_prior_given(tree: np.ndarray, ladder: Replicas) -> float:
@@ -76,13 +79,32 @@ def exchange(first: Replicas, second: Replicas, chance: np.ndarray) -> bool:
     return False
 
 
-def exchange_neighbours(
-    ladders: list[Replicas], turn: int, rng: np.random.Generator, workers: Workers
-) -> None:
-    """Try an exchange between pairs of ladders, other pairs each turn."""
-    order = [ladders[i] for i in np.roll(np.arange(len(ladders)), turn % 2)]
-    chances = rng.uniform(size=(len(order) // 2, 3))
-    workers.each(exchange, order[:-1:2], order[1::2], chances)
+def drawing(
+    ladders: Sequence[Replicas],
+    traces: Sequence[ChainTrace],
+    steps: int,
+    n_draws: int,
+    turn: int | None,
+    rng: np.random.Generator,
+) -> Leg:
+    """Return a round of draws that are kept, and exchanges after it if it is one's turn."""
+    pairs = [] if turn is None else neighbours(len(ladders), turn)
+    chances = rng.uniform(size=(len(pairs), 3))
+
+    def keep(i: int) -> None:
+        traces[i].extend(ladders[i].output, n_draws)
+
+    def meet(k: int) -> None:
+        first, second = pairs[k]
+        exchange(ladders[first], ladders[second], chances[k])
+
+    return Leg(Round(steps, n_draws, keep=True), keep, pairs, meet)
+
+
+def neighbours(n: int, turn: int) -> list[tuple[int, int]]:
+    """Return pairs of n ladders for an exchange, other pairs each turn."""
+    order = np.roll(np.arange(n), turn % 2).tolist()
+    return list(zip(order[:-1:2], order[1::2], strict=True))
 
 
 def _try(ladder: Replicas, trees: list[np.ndarray]) -> float:

@@ -19,7 +19,7 @@ from ..problem import Problem
 from ..trace import Output, empty_output, packed_output, state_size, state_sizes, unpack
 from .ladder_state import LadderState, restore, state_of
 from .library import Shelf
-from .running import NoStart
+from .turns import NoStart
 
 #: How often constants move: the share of such moves, and the `lt` nodes for half of it.
 MOVE_SHAPE = (0.5, 1.0)
@@ -48,6 +48,8 @@ class Round:
     """Whether the coldest state is offered a term from the library afterwards."""
     keep: bool = False
     """Whether the draws are wanted, or only where they lead."""
+    times: int = 1
+    """How often all of it is done, one time after the other; only once where draws are wanted."""
 
 
 class Replicas:
@@ -107,31 +109,44 @@ class Replicas:
         given = np.isnan(self.chains.numbers[:, LOG_LIKELIHOOD])
         done = self._loop(
             self.chains, self.priors, self.problem.seen, self.scratch, self.ladder,
-            steps, rounds, n_draws, float(good_enough), *(rows[first:] for rows in self.output),
+            steps, rounds, first, n_draws, float(good_enough), *self.output,
         )  # fmt: skip
         if done < 0:
             raise NoStart
         self._without_columns[given] = False  # the loop has fitted them
-        return int(done)
+        return done
 
     def carry_out(
         self, order: Round, shelf: Shelf, in_parts: bool = False
-    ) -> Generator[None, None, int]:
-        """Do what a round asks for; return the number of draws, now in `output`.
+    ) -> Generator[int | None, None, int]:
+        """Do what a round asks for; return the number of draws, the last ones now in `output`.
 
-        In parts it stops after half of what is left, and again.
+        Where it may be the last time, it stops in parts after half of what is left, and again.
         """
-        total, done, last = order.n_draws, 0, False
-        while not last:
+        made = 0
+        for time in range(1, order.times + 1):
+            if time > 1:
+                yield made
+            in_parts_now = in_parts and time == order.times
+            done, exact = yield from self._draw(order, in_parts_now)
+            if order.offer:
+                self.offer(shelf)
+            made += done
+            if exact:
+                break
+        return made
+
+    def _draw(self, order: Round, in_parts: bool) -> Generator[None, None, tuple[int, bool]]:
+        """Make the draws of a round; return their number, and whether the last is good enough."""
+        total, done = order.n_draws, 0
+        while True:
             left = total - done
             n = min(left, max(_FEWEST_AT_ONCE, left // 2)) if in_parts else left
             done += self.run(order.steps, 1, n, order.good_enough, done)
-            last = done == total or self.output[2][done - 1, RSS] <= order.good_enough
-            if not last:
-                yield
-        if order.offer:
-            self.offer(shelf)
-        return done
+            good_enough = done > 0 and bool(self.output[2][done - 1, RSS] <= order.good_enough)
+            if good_enough or done == total:
+                return done, good_enough
+            yield
 
     def state(self) -> LadderState:
         """Return all that has to be known to go on elsewhere, or later, with the same draws."""

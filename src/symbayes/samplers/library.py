@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice, permutations, product
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,19 +30,6 @@ _CONSTANT = 1.0e-8
 _LEAST_VARIANCE = 1.0e-6
 # Powers in products of two or three columns, and of four.
 _POWERS, _FEWER_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), (1.0, -1.0, 2.0, -2.0)
-
-
-class _Part(NamedTuple):
-    """Some of the expressions."""
-
-    nodes: np.ndarray
-    """Their nodes, one tree after the other."""
-    ends: np.ndarray
-    values: np.ndarray
-    """Their columns: centred, weighted, of length one."""
-
-    def tree(self, i: int) -> np.ndarray:
-        return self.nodes[self.ends[i - 1] if i else 0 : self.ends[i]].copy()
 
 
 class Library:
@@ -70,17 +56,21 @@ class Library:
         # Single precision is enough to rank them, and twice as fast. In one piece, which the
         # system gets back; what is not written to takes no memory.
         room, n = np.empty((most, len(self._root)), np.float32), 0
-        self._parts: list[_Part] = []
+        nodes, lengths = [], [0]
         while some := list(islice(trees, _EXPRESSIONS_A_PART)):
             good, values = self._standardised(some, table)
             kept = [tree for tree, is_good in zip(some, good, strict=True) if is_good]
-            if kept:
-                nodes = one_after_the_other(kept)
-                ends = np.cumsum([len(tree) for tree in kept])
-                part = room[n : n + len(kept)]
-                part[:] = values
-                self._parts.append(_Part(nodes, ends, part))
-                n += len(kept)
+            room[n : n + len(kept)] = values
+            n += len(kept)
+            nodes.append(one_after_the_other(kept))
+            lengths.extend(map(len, kept))
+        # Columns: centred, weighted, of length one. One after the other, the trees they are of.
+        self._values = room[:n]
+        self._nodes = one_after_the_other(nodes)
+        self._ends = np.cumsum(lengths)
+
+    def _tree(self, i: int) -> np.ndarray:
+        return self._nodes[self._ends[i] : self._ends[i + 1]].copy()
 
     def _standardised(
         self, trees: list[np.ndarray], table: np.ndarray
@@ -104,11 +94,11 @@ class Library:
         residual = residual[self._used]
         wanted = residual.astype(np.float32)
         best, most = None, -1.0
-        for part in self._parts:
-            gain = np.abs(part.values @ wanted)
+        if len(self._values):
+            # All at once: threads that ask for one another's lock all the time get nowhere.
+            gain = np.abs(self._values @ wanted)
             i = int(np.argmax(gain))
-            if gain[i] > most:
-                best, most = part.tree(i), float(gain[i])
+            best, most = self._tree(i), float(gain[i])
         for pairs in self._pairs:
             tree, gained = pairs.best_for(residual)
             if gained > most:
@@ -133,14 +123,15 @@ class Library:
         wanted = (values * residual).astype(np.float32)
         level = (values * self._root / np.linalg.norm(self._root)).astype(np.float32)
         square = (values**2).astype(np.float32)
-        best, most = None, -1.0
-        for part in self._parts:
-            variance = part.values**2 @ square - (part.values @ level) ** 2
-            gain = np.abs(part.values @ wanted) / np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
-            i = int(np.argmax(gain))
-            if gain[i] > most:
-                best, most = part.tree(i), float(gain[i])
-        return best, most
+        if not len(self._values):
+            return None, -1.0
+        n = _EXPRESSIONS_A_PART
+        parts = [self._values[i : i + n] for i in range(0, len(self._values), n)]
+        variance = np.concatenate([part**2 @ square for part in parts])
+        variance -= (self._values @ level) ** 2
+        gain = np.abs(self._values @ wanted) / np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
+        i = int(np.argmax(gain))
+        return self._tree(i), float(gain[i])
 
 
 class Shelf:

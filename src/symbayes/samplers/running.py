@@ -5,16 +5,17 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..problem import Problem
 from .library import Shelf
+from .turns import Meeting, NoStart, Turns, Work, never
 
 # A round should take about so long: short enough to stop at once, long enough to cost nothing.
 _SECONDS_A_ROUND = 0.2
@@ -115,10 +116,6 @@ class Watch:
         return self.interrupted or self.out_of_time(share)
 
 
-class NoStart(RuntimeError):
-    """No formula could be found that has a finite value on all rows."""
-
-
 class Traveller(Protocol):
     """What workers advance: a ladder, or a chain of the paper's sampler."""
 
@@ -128,12 +125,10 @@ class Traveller(Protocol):
     def blank(cls, problem: Any, state: Any) -> Traveller:
         """Return one that a state of this size can be restored to."""
 
-    def carry_out(
-        self, order: Any, shelf: Shelf, in_parts: bool = False
-    ) -> Generator[None, None, int]:
+    def carry_out(self, order: Any, shelf: Shelf, in_parts: bool = False) -> Work:
         """Do what a round asks for; return the number of draws, or raise NoStart.
 
-        In parts it stops now and then, and may go on in another thread.
+        In parts it stops more often. After every stop it may go on in another thread.
         """
 
     def state(self) -> Any:
@@ -147,6 +142,18 @@ class Traveller(Protocol):
 
     def receive(self, kept: tuple[np.ndarray, ...]) -> None:
         """Take the draws of a round that was carried out elsewhere."""
+
+
+class Leg(NamedTuple):
+    """A round, and what comes after it."""
+
+    order: Any
+    after: Callable[[int], object]
+    """Called with the number of each ladder that has carried out the order."""
+    pairs: Sequence[tuple[int, int]]
+    """Numbers of ladders that meet then, each at most once."""
+    meet: Callable[[int], object]
+    """Called with the number of each pair, while its ladders rest."""
 
 
 class Workers:
@@ -165,19 +172,61 @@ class Workers:
             self._pool.shutdown()
 
     def advance(
-        self, ladders: Sequence[Traveller], orders: Sequence[Any], again: int = 0
+        self,
+        ladders: Sequence[Traveller],
+        orders: Sequence[Any],
+        again: int = 0,
+        stop: Callable[[], bool] = never,
     ) -> list[int | None]:
         """Let each ladder carry out its order; return the numbers of draws, None for no start.
 
         When this returns, all ladders have gone on, and their outputs hold their draws. So many
-        times more the caller is likely to ask for the same.
+        times more the caller is likely to ask for the same. Orders may end early to `stop`.
         """
-        pairs = zip(ladders, orders, strict=True)
-        if self._pool is None:
-            return [carry_out(*pair, self._shelf) for pair in pairs]
         # Ladders take turns, so that threads which are done early have something to do.
+        in_parts = len(ladders) > self._n_jobs > 1
+        pairs = zip(ladders, orders, strict=True)
+        work = [ladder.carry_out(order, self._shelf, in_parts) for ladder, order in pairs]
+        return self._take_turns(work, stop)
+
+    def advance_by_legs(self, ladders: Sequence[Traveller], legs: Sequence[Leg]) -> None:
+        """Let all ladders go through the same rounds; each has to have a start.
+
+        No ladder waits for more than the one that it meets.
+        """
+        if self._pool is None:
+            self._leg_after_leg(ladders, legs)
+            return
+        meetings = [_meetings(leg) for leg in legs]
         in_parts = len(ladders) > self._n_jobs
-        turns = Turns([ladder.carry_out(order, self._shelf, in_parts) for ladder, order in pairs])
+
+        def work(i: int, ladder: Traveller) -> Work:
+            made = 0
+            for leg, meeting in zip(legs, meetings, strict=True):
+                made += yield from ladder.carry_out(leg.order, self._shelf, in_parts)
+                leg.after(i)
+                if i in meeting:
+                    yield meeting[i]
+            return made
+
+        if None in self._take_turns([work(i, ladder) for i, ladder in enumerate(ladders)]):
+            raise NoStart
+
+    def _leg_after_leg(self, ladders: Sequence[Traveller], legs: Sequence[Leg]) -> None:
+        for leg in legs:
+            advance_all(self, ladders, leg.order)
+            for i in range(len(ladders)):
+                leg.after(i)
+            self.each(leg.meet, range(len(leg.pairs)))
+
+    def _take_turns(
+        self, work: Sequence[Work], stop: Callable[[], bool] = never
+    ) -> list[int | None]:
+        if self._pool is None:
+            turns = Turns(work, 1, stop)
+            turns.take()
+            return turns.results
+        turns = Turns(work, self._n_jobs, stop)
         threads = [self._pool.submit(turns.take) for _ in range(self._n_jobs)]
         try:
             # When one has found nothing more to do, those that have not begun are not needed.
@@ -204,42 +253,20 @@ class Workers:
             pass
 
 
-class Turns:
-    """Work of which threads take parts in turn."""
-
-    def __init__(self, work: list[Generator[None, None, int]]):
-        self.results: list[int | None] = [None] * len(work)
-        self._waiting = deque(enumerate(work))
-        self._stopped = False
-
-    def take(self) -> None:
-        """Take turns until no work is waiting."""
-        while not self._stopped:
-            try:
-                i, work = self._waiting.popleft()
-            except IndexError:
-                return
-            try:
-                next(work)
-                self._waiting.append((i, work))
-            except StopIteration as end:
-                self.results[i] = end.value
-            except NoStart:
-                pass
-            except BaseException:
-                self.stop()
-                raise
-
-    def stop(self) -> None:
-        """Let threads end after the parts they are at."""
-        self._stopped = True
-
-
 def carry_out(ladder: Traveller, order: Any, shelf: Shelf) -> int | None:
     """Let a ladder carry out an order; return the number of draws, None for no start."""
     turns = Turns([ladder.carry_out(order, shelf)])
     turns.take()
     return turns.results[0]
+
+
+def _meetings(leg: Leg) -> dict[int, Meeting]:
+    """Return where ladders meet after a leg, by their numbers."""
+    found = {}
+    for k, pair in enumerate(leg.pairs):
+        meeting = Meeting(partial(leg.meet, k))
+        found.update(dict.fromkeys(pair, meeting))
+    return found
 
 
 def advance_all(workers: Workers, ladders: Sequence[Traveller], order: Any) -> list[int]:

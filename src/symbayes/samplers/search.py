@@ -12,7 +12,7 @@ seed gives the same result on any machine (unless a time limit cuts it short).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -30,7 +30,7 @@ from .pause import SearchState
 from .power_law import power_law_trees
 from .rational import rational_trees
 from .running import Look, NoStart, Report, Status, Watch, Workers
-from .seekers import Best, Place, Seeker, guest
+from .seekers import Best, Place, Seeker, columns_of, for_searching, guest
 from .shortest import Shortest
 from .targets import Target, carry_back, divided, usable
 
@@ -38,9 +38,6 @@ from .targets import Target, carry_back, divided, usable
 _SEARCH_ROWS = 200
 # Rows on which a common factor is looked for.
 _FACTOR_ROWS = 2000
-# Priors of size with which most is found: trees at least so large, terms so rare. What is found is
-# judged by the user's own priors afterwards.
-_LEAST_ALPHA, _DECAY = 0.6, 0.1
 #: Share of proposals whose constants are optimised.
 OPTIMISED = 0.1
 # A find is confirmed by a ladder that has started anew and ended within so many nats of it. So
@@ -48,6 +45,9 @@ OPTIMISED = 0.1
 _SAME, _CONFIRMATIONS, _LEAST_DRAWS = 6.0, 4, 3840
 # A ladder has to run for so many stages before it counts, and before it may have to start anew.
 _STAGES_A_START = 2
+# Rounds between two looks at what was found, at most: one for so many ladders. Many ladders have
+# many cores, which wait for one another at every look.
+_MOST_ROUNDS, _LADDERS_A_ROUND = 4, 8
 # Draws a stage, and after how many of the first there is likely to be a second, which offers terms.
 _STAGE, _PREPARE = 768, 384
 
@@ -76,7 +76,7 @@ class Search:
         seeds: list[np.random.SeedSequence],
         steps: int,
     ):
-        problem = _for_searching(problem)
+        problem = for_searching(problem)
         rows = some_rows(problem, _SEARCH_ROWS)
         self.problem = problem.on_rows(rows)
         self._steps = steps
@@ -94,6 +94,7 @@ class Search:
         # Half of the ladders try other targets, one after the other.
         self._others = max(1, len(seeds) // 2) if self._targets or self._divided else 0
         self._stages_for_targets = -(-len(self._targets) // max(1, self._others))
+        self._most_rounds = max(1, min(_MOST_ROUNDS, len(seeds) // _LADDERS_A_ROUND))
         self.best = Best()
         self._ends: list[float] = []
         self._place = Place()
@@ -143,10 +144,14 @@ class Search:
                 self._assign(place.stage)
             length = min(_STAGE, budget - (place.done - place.in_stage))
             while place.in_stage < length:
-                n = min(LARGEST_ROUND, length - place.in_stage)
-                again = (length - place.in_stage) // LARGEST_ROUND - 1
-                self._advance(n, workers, offer=place.stage > 0, again=max(0, again))
-                if place.stage == 0 and place.in_stage == _PREPARE and budget > _STAGE:
+                left = length - place.in_stage
+                times, n = self._rounds(left), min(LARGEST_ROUND, left)
+                again = left // (times * n) - 1 if times == self._most_rounds else 0
+                self._advance(
+                    n, workers, place.stage > 0, times, again, lambda: watch.out_of_time(share)
+                )
+                n *= times
+                if place.stage == 0 and 0 <= _PREPARE - place.in_stage < n and budget > _STAGE:
                     workers.prepare(self.problem)
                 place.advance(n, mean_cost([seeker.at_work for seeker in self._seekers]))
                 for seeker in self._seekers:
@@ -224,10 +229,25 @@ class Search:
     def _look(self) -> Look:
         return Look(self.best.trees, int(self.counts()[PROPOSED].sum()))
 
-    def _advance(self, n: int, workers: Workers, offer: bool = False, again: int = 0) -> None:
-        """Let all ladders make draws, and offer them terms from the library if asked to."""
-        orders = [self._order(seeker.at_work, n, offer) for seeker in self._seekers]
-        made = workers.advance([seeker.at_work for seeker in self._seekers], orders, again)
+    def _rounds(self, left: int) -> int:
+        """Return how many rounds ladders make on their own, where so many draws are left."""
+        return max(1, min(self._most_rounds, min(left, self._place.done) // LARGEST_ROUND))
+
+    def _advance(
+        self,
+        n: int,
+        workers: Workers,
+        offer: bool = False,
+        times: int = 1,
+        again: int = 0,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Let all ladders make draws, and offer them terms from the library if asked to.
+
+        So many times, and as many times again it will be asked to do so; `stop` ends it early.
+        """
+        orders = [self._order(seeker.at_work, n, offer, times) for seeker in self._seekers]
+        made = workers.advance([seeker.at_work for seeker in self._seekers], orders, again, stop)
         for seeker, draws in zip(self._seekers, made, strict=True):
             if draws is not None:
                 continue
@@ -236,11 +256,12 @@ class Search:
             seeker.other = None
             workers.advance([seeker.replicas], [Round(self._steps, 0, offer=offer)])
 
-    def _order(self, replicas: Replicas, n: int, offer: bool) -> Round:
+    def _order(self, replicas: Replicas, n: int, offer: bool, times: int) -> Round:
         # A fit that owes its exactness to its many constants is no reason to stop.
         exact = exact_rss(replicas.problem)
         overfitted = replicas.rss <= exact and not is_exact(replicas)
-        return Round(self._steps, n, -1.0 if overfitted else exact, offer)
+        good_enough = -1.0 if overfitted else exact
+        return Round(self._steps, n, good_enough, offer, times=times)
 
     def _assign(self, stage: int) -> None:
         """Say what each ladder does next: go on, start anew, or try another target."""
@@ -279,14 +300,14 @@ class Search:
         if np.count_nonzero(original.data.root_weight) > _FACTOR_ROWS:
             original = original.on_rows(some_rows(original, _FACTOR_ROWS))
         used = original.data.root_weight > 0
-        exponents = common_factor(_columns(original), original.response()[used])
+        exponents = common_factor(columns_of(original), original.response()[used])
         chosen = np.flatnonzero(exponents)
         if len(chosen) == 0:
             return []
         tree = product_of_powers(chosen.tolist(), exponents[chosen].tolist(), operators)
         if tree is None or 2 * len(tree) > self.problem.max_nodes:
             return []
-        (values,) = evaluate_trees([tree], _columns(self.problem))
+        (values,) = evaluate_trees([tree], columns_of(self.problem))
         return divided(self._y, tree, values, operators)
 
     def _collect(self) -> bool:
@@ -335,9 +356,9 @@ class Search:
             return
         seeker = self._seekers[-1]
         trees = power_law_trees(
-            _columns(self.problem), self._y, self._targets, self.problem.operator_weights
+            columns_of(self.problem), self._y, self._targets, self.problem.operator_weights
         )
-        trees += rational_trees(_columns(self.problem), self._y, self.problem.operator_weights)
+        trees += rational_trees(columns_of(self.problem), self._y, self.problem.operator_weights)
         self._receive(seeker, trees)
 
     def _settled(self, done: int, stage: int) -> bool:
@@ -364,20 +385,3 @@ class Search:
         best.fit()
         columns = data.x.reshape(-1, len(data.y))[:, used].T
         return is_noise(columns, best.residual()[used])
-
-
-def _for_searching(problem: Problem) -> Problem:
-    """Return the problem with the priors of size of a search."""
-    tree, terms = problem.tree_prior, problem.terms
-    if not isinstance(terms, int):
-        terms = replace(terms, decay=_DECAY)
-    return replace(
-        problem, tree_prior=replace(tree, alpha=max(tree.alpha, _LEAST_ALPHA)), terms=terms
-    )
-
-
-def _columns(problem: Problem) -> np.ndarray:
-    """Return the columns that may be used, 0 the others, on the rows that count."""
-    data = problem.data
-    columns = data.x.reshape(-1, len(data.y))[:, data.root_weight > 0]
-    return columns * (problem.feature_weights > 0)[:, None]

@@ -11,6 +11,9 @@ from ..trace import Find
 from .ladder import Replicas
 from .targets import Target
 
+# Priors of size with which most is found: trees at least so large, terms so rare. What is found is
+# judged by the user's own priors afterwards.
+_LEAST_ALPHA, _DECAY = 0.6, 0.1
 # An improvement by less than so many nats is the same find with better constants.
 _WORTH_A_NOTE = 3.0
 # Steps of a chain that starts at a given state.
@@ -91,3 +94,20 @@ def guest(problem: Problem, seed: np.random.SeedSequence, trees: list[np.ndarray
     chain.put(trees)
     chain.run(_STEPS_OF_A_GUEST, 1, 1)
     return chain
+
+
+def for_searching(problem: Problem) -> Problem:
+    """Return the problem with the priors of size of a search."""
+    tree, terms = problem.tree_prior, problem.terms
+    if not isinstance(terms, int):
+        terms = replace(terms, decay=_DECAY)
+    return replace(
+        problem, tree_prior=replace(tree, alpha=max(tree.alpha, _LEAST_ALPHA)), terms=terms
+    )
+
+
+def columns_of(problem: Problem) -> np.ndarray:
+    """Return the columns that may be used, 0 the others, on the rows that count."""
+    data = problem.data
+    columns = data.x.reshape(-1, len(data.y))[:, data.root_weight > 0]
+    return columns * (problem.feature_weights > 0)[:, None]

@@ -22,7 +22,7 @@ from ..prior import NoisePrior, require_count, require_real
 from ..problem import Problem, some_rows
 from ..trace import ChainTrace, LadderRecord, Trace, split_terms
 from .exactness import exact_rss
-from .exchange import exchange_neighbours
+from .exchange import drawing
 from .ladder import Replicas, Round, mean_cost
 from .pause import Pause, Point, Save, save_nothing
 from .rounds import round_length, run_even_rounds
@@ -245,10 +245,13 @@ class TemperedSampler:
                 tell("settling", done + start + more, total)
                 save(i, start + more)
 
+            def advance(rounds: list[tuple[int, int | None]]) -> None:
+                for n, _ in rounds:
+                    advance_all(workers, ladders, Round(self.steps_per_draw, n))
+
             done += start + run_even_rounds(
-                lambda n: advance_all(workers, ladders, Round(self.steps_per_draw, n)),
-                n - start, length, watch, share, after, first=start,
-            )  # fmt: skip
+                advance, n - start, length, watch, share, after, first=start
+            )
             if watch.should_stop(share):
                 break
             if i == 0:
@@ -285,10 +288,12 @@ class TemperedSampler:
             if more < n:  # else the look at them comes first
                 save(lambda: Point(so_far(more)))
 
-        def keep(n: int) -> None:
-            advance_all(workers, ladders, Round(self.steps_per_draw, n, keep=True))
-            for ladder, trace in pairs:
-                trace.extend(ladder.output, n)
+        def keep(rounds: list[tuple[int, int | None]]) -> None:
+            legs = [
+                drawing(ladders, traces, self.steps_per_draw, *one, pause.exchanges)
+                for one in rounds
+            ]
+            workers.advance_by_legs(ladders, legs)
 
         pairs = list(zip(ladders, traces, strict=True))
         length = round_length(len(ladders[0].problem.data.y))
@@ -299,11 +304,7 @@ class TemperedSampler:
                 break
             since_look = done % _DRAWS_A_LOOK
             n = min(_DRAWS_A_LOOK - since_look, draws - done)
-            made = run_even_rounds(
-                keep, n, length, watch, 1.0, after,
-                lambda turn: exchange_neighbours(ladders, turn, pause.exchanges, workers),
-                since_look, _DRAWS_A_LOOK,
-            )  # fmt: skip
+            made = run_even_rounds(keep, n, length, watch, 1.0, after, since_look, _DRAWS_A_LOOK)
             cost = mean_cost(ladders)
             done += made
             spent = at_last_look + (since_look + made) * cost
@@ -318,7 +319,7 @@ class TemperedSampler:
         complete = max(spent, done) >= draws or (enough and may_settle)
         if done == 0:
             # Stopped before the first draw: the states warm-up has reached are what there is.
-            keep(1)
+            keep([(1, None)])
             done = 1
         trace = replace(
             so_far(),

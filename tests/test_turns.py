@@ -1,0 +1,201 @@
+"""Threads that take turns with work, and work that waits for other work."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from symbayes import TemperedSampler
+from symbayes.samplers import running
+from symbayes.samplers.library import Shelf
+from symbayes.samplers.running import Leg, NoStart, Workers
+from symbayes.samplers.turns import Meeting, Turn, Turns
+
+from .fits import X, assert_same, small
+from .test_warm_start import draws_of
+
+
+def go(work, threads=1, **options):
+    """Let threads take turns; return the results."""
+    turns = Turns(work, threads, **options)
+    others = [threading.Thread(target=turns.take) for _ in range(threads - 1)]
+    for other in others:
+        other.start()
+    turns.take()
+    for other in others:
+        other.join(10.0)
+        assert not other.is_alive()
+    return turns.results
+
+
+def parts(n, result=0, place=None):
+    for _ in range(n):
+        yield place
+    return result
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_all_work_is_done(threads):
+    assert go([parts(i % 4, i) for i in range(30)], threads) == list(range(30))
+    assert go([], threads) == []
+
+
+def test_work_gets_on_together_and_the_slowest_first():
+    seen = []
+
+    def work(i, seconds):
+        for _ in range(3):
+            seen.append(i)
+            time.sleep(seconds)
+            yield
+        return i
+
+    go([work(0, 0.0), work(1, 0.02), work(2, 0.01)])
+    assert seen == [0, 1, 2, 1, 2, 0, 1, 2, 0]
+
+
+def test_work_ends_where_it_could_and_only_there():
+    steps = []
+
+    def work(i):
+        for made in (None, 64, None, None, 128):
+            steps.append((i, made))
+            yield made
+        return 200
+
+    assert go([work(0), work(1)], stop=lambda: len(steps) >= 5) == [128, 128]
+    assert steps[-1][1] == 128
+    assert go([work(0)], stop=lambda: False) == [200]
+    assert go([work(0)], stop=lambda: True) == [64]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_two_meet_and_both_rest_meanwhile(threads):
+    """Whoever comes first does nothing until the other is there and what they do is done."""
+    events = []
+
+    def meet():
+        events.append("begins")
+        time.sleep(0.01)
+        events.append("ends")
+
+    meeting = Meeting(meet)
+
+    def work(i, before):
+        yield from parts(before)
+        events.append(f"{i} comes")
+        yield meeting
+        events.append(f"{i} leaves")
+        return i
+
+    assert go([work(0, 0), work(1, 7), parts(20)], threads) == [0, 1, 0]
+    assert events[:4] == ["0 comes", "1 comes", "begins", "ends"]
+    assert sorted(events[4:]) == ["0 leaves", "1 leaves"]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_nobody_waits_for_what_has_no_start(threads):
+    meeting = Meeting(lambda: pytest.fail("there is nobody to meet"))
+
+    def lost():
+        yield
+        raise NoStart
+
+    def waits():
+        yield meeting
+        return 1
+
+    assert go([lost(), waits(), parts(5, 7)], threads) == [None, None, 7]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_at_a_meeting_ends_it(threads):
+    def fail():
+        raise ZeroDivisionError
+
+    meeting = Meeting(fail)
+    with Workers(threads) as workers, pytest.raises(ZeroDivisionError):
+        workers._take_turns([parts(1, place=meeting), parts(1, place=meeting), parts(10**6)])
+
+
+def test_turns_are_ordered_by_what_is_known_of_them():
+    some = [Turn(1, 0.0, 0, None), Turn(0, 0.0, 2, None), Turn(0, 0.0, 1, None)]
+    some.append(Turn(0, -1.0, 3, None))
+    assert [turn.i for turn in sorted(some)] == [3, 1, 2, 0]
+
+
+class Walker:
+    """Stands for a ladder: its state is a number, and what it meets changes it."""
+
+    def __init__(self, value):
+        self.value = value
+        self.output = []
+
+    def carry_out(self, order, shelf, in_parts=False):
+        assert isinstance(shelf, Shelf)
+        if order < 0 and self.value % 5 == 0:
+            raise NoStart
+        for _ in range(self.value % 3 if in_parts else 0):
+            yield
+        self.value = (self.value * 31 + order) % 1009
+        self.output = [self.value]
+        return 1
+
+
+def legs_of(walkers, trace, orders):
+    n = len(walkers)
+
+    def leg(k, order):
+        pairs = [(i, i + 1) for i in range(k % 2, n - 1, 2)]
+
+        def meet(p):
+            first, second = (walkers[i] for i in pairs[p])
+            first.value, second.value = second.value + 1, first.value * 2
+
+        return Leg(order, lambda i: trace[i].extend(walkers[i].output), pairs, meet)
+
+    return [leg(k, order) for k, order in enumerate(orders)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 9])
+@pytest.mark.parametrize("n", [1, 2, 7, 8])
+def test_legs_lead_to_the_same_in_any_number_of_threads(n_jobs, n):
+    expected = None
+    for jobs in (1, n_jobs):
+        walkers, trace = [Walker(i) for i in range(n)], [[] for _ in range(n)]
+        with Workers(jobs) as workers:
+            for orders in ([3, 4], [5], [6, 7, 8]):
+                workers.advance_by_legs(walkers, legs_of(walkers, trace, orders))
+        found = ([walker.value for walker in walkers], trace)
+        assert expected is None or found == expected
+        expected = found
+    assert all(len(one) == 6 for one in trace)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_leg_without_a_start(n_jobs):
+    walkers, trace = [Walker(i) for i in range(1, 7)], [[] for _ in range(6)]
+    with Workers(n_jobs) as workers, pytest.raises(NoStart):
+        workers.advance_by_legs(walkers, legs_of(walkers, trace, [-1, 2]))
+
+
+def test_many_chains_do_not_depend_on_the_number_of_threads(monkeypatch):
+    """Of so many the search goes several rounds at once."""
+    times = set()
+    plain = running.Workers.advance
+
+    def advance(self, ladders, orders, *others):
+        times.add(orders[0].times)
+        return plain(self, ladders, orders, *others)
+
+    monkeypatch.setattr(running.Workers, "advance", advance)
+    y = X[:, 0] ** 2 + np.sin(3 * X[:, 1]) + np.random.default_rng(3).normal(0, 0.3, len(X))
+    one, two, three = (
+        small(chains=17, tune=900, draws=70, n_jobs=n, warm_start=True,
+              sampler=TemperedSampler(temperatures=3, steps_per_draw=5)).fit(X, y)
+        for n in (1, 2, 3)
+    )  # fmt: skip
+    assert times == {1, 2}
+    assert draws_of(one) == draws_of(two) == draws_of(three)
+    assert_same(one, two)
