@@ -70,7 +70,7 @@ def expected():
 
 def local_cluster(n_workers=2):
     return distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None,
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0",
         silence_logs=50,
     )  # fmt: skip
 
