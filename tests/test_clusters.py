@@ -144,6 +144,14 @@ def test_threads_unless_the_user_chooses_a_backend():
             assert isinstance(workers, JoblibWorkers)
 
 
+def test_an_address_in_place_of_a_client():
+    hint = r"""must be a dask.distributed.Client, here Client\('tcp://head:8786'\)"""
+    with pytest.raises(TypeError, match=hint):
+        small().fit(X, NOISY, client="tcp://head:8786")
+    with pytest.raises(TypeError, match=r"client is 3; it must be a dask.distributed.Client$"):
+        small().fit(X, NOISY, client=3)
+
+
 def test_a_client_that_is_closed(tmp_path):
     """It is said before anything is written."""
 

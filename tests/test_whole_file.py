@@ -132,7 +132,14 @@ def test_a_folder_that_is_a_file(tmp_path):
         write(tmp_path / "a" / "b")
 
 
-@pytest.mark.parametrize("path", ["", ".", "sub", "sub/", "new/"])
+def test_a_name_that_is_empty(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="the name of the file is empty"):
+        write("")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("path", [".", "sub", "sub/", "new/"])
 def test_a_folder_in_place_of_a_file(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()

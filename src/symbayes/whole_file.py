@@ -66,6 +66,8 @@ def remove_unfinished(path: str) -> None:
 
 
 def _refuse(path: str) -> None:
+    if not path:
+        raise FileNotFoundError(errno.ENOENT, "the name of the file is empty", path)
     if os.path.isdir(path) or not os.path.basename(path):
         raise IsADirectoryError(errno.EISDIR, "this is a folder; add the name of a file", path)
     if not os.path.exists(path):

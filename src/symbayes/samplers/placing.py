@@ -51,6 +51,7 @@ def check_client(client: Any) -> None:
     if client is None:
         return
     if not hasattr(client, "scatter"):
-        raise TypeError(f"client is {client!r}; it must be a dask.distributed.Client")
+        hint = f", here Client({client!r})" if isinstance(client, str) else ""
+        raise TypeError(f"client is {client!r}; it must be a dask.distributed.Client{hint}")
     if getattr(client, "status", "running") == "closed":
         raise ValueError("client is closed; connect a new dask.distributed.Client to the cluster")
