@@ -7,6 +7,7 @@ from symbayes import BayesianSymbolicRegressor, TemperedSampler
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.samplers import search
 from symbayes.samplers.exactness import is_exact
+from symbayes.samplers.ladder_state import same_state
 from symbayes.samplers.running import Watch, Workers
 from symbayes.samplers.search import Search
 from symbayes.validation import Table
@@ -220,18 +221,47 @@ def test_many_ladders_are_looked_at_less_often(chains, expected, monkeypatch):
         assert all(later == order for later, _ in orders[i : i + 1 + again])
 
 
+class Late(Workers):
+    """Something happens when it is asked for the fifth time."""
+
+    def __init__(self, happens):
+        super().__init__(1)
+        self._happens, self.made = happens, []
+
+    def advance(self, *arguments):
+        if len(self.made) == 4:
+            self._happens()
+        self.made.append(super().advance(*arguments))
+        return self.made[-1]
+
+
 def test_time_that_runs_out_between_two_looks_ends_the_rounds():
     X = positive()
-    looking, watch, made = seek(make(X, noisy(X)), 32), Watch(None), []
-
-    class Late(Workers):
-        def advance(self, *arguments):
-            if len(made) == 4:
-                watch._for_sampling = 0.0
-            made.append(super().advance(*arguments))
-            return made[-1]
-
-    with Late(1) as workers:
-        found = looking.run(10_000, workers, watch, 1.0, lambda *_: None)
-    assert [set(one) for one in made] == [{64}, {64}, {128}, {256}, {64}]
+    looking, watch, told = seek(make(X, noisy(X)), 32), Watch(None), []
+    with Late(lambda: setattr(watch, "_for_sampling", 0.0)) as workers:
+        found = looking.run(10_000, workers, watch, 1.0, lambda status: told.append(status.done))
+    assert [set(one) for one in workers.made] == [{64}, {64}, {128}, {256}, {64}]
+    assert max(told) < 10_000
     assert not found.finished
+
+
+def test_an_interrupt_between_two_looks_keeps_what_was_there_before():
+    """With it a run goes on to the same end as one that nobody has interrupted."""
+    X = positive()
+    states = {}
+    for interrupted in (False, True):
+        looking, watch = seek(make(X, noisy(X)), 32), Watch(None)
+        kept = states[interrupted] = []
+        with Late(lambda: setattr(watch, "interrupted", interrupted)) as workers:  # noqa: B023
+            looking.run(
+                10_000 if interrupted else 768, workers, watch, 1.0, lambda *_: None,
+                lambda make: kept.append(make()),  # noqa: B023
+            )  # fmt: skip
+    assert set(workers.made[-1]) == {64}
+    assert [state.done for state in states[True]] == [64, 128, 256, 512, 512]
+    expected, found = states[False][3], states[True][4]
+    assert all(map(same_state, expected.ladders, found.ladders))
+    for name in ("done", "spent", "stage", "in_stage", "stages", "spawned", "ends"):
+        assert getattr(expected, name) == getattr(found, name)
+    assert len(expected.history) == len(found.history)
+    np.testing.assert_array_equal(expected.counts, found.counts)

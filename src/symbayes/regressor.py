@@ -223,8 +223,8 @@ class BayesianSymbolicRegressor(NotebookDisplay, Runs, RegressorMixin, BaseEstim
         Returns
         -------
         self
-            Ctrl-C ends the run early; what was drawn so far is kept, and a warning says so. A
-            second one within two seconds raises KeyboardInterrupt.
+            Ctrl-C ends the run after the current round; what was drawn so far is kept, and a
+            warning says so. A second one raises KeyboardInterrupt.
         """
         check_client(client)
         path = None if checkpoint is None else refuse_existing(checkpoint)

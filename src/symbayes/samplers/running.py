@@ -57,8 +57,8 @@ class Watch:
     """Knows when to stop: at a time limit, or when the user presses Ctrl-C.
 
     While it is entered, a Ctrl-C is noted and the run ends after the current round with what it
-    has; after sampling, formulas that are not polished yet stay as they are. A second one within
-    two seconds interrupts as usual, also when another fit has begun in between, as in
+    has; after sampling, formulas that are not polished yet stay as they are. A second one
+    interrupts as usual, within two seconds also when another fit has begun in between, as in
     cross-validation.
     """
 
@@ -110,10 +110,14 @@ class Watch:
             return True
         return self.timeout is not None and self.seconds >= self.timeout
 
-    def should_stop(self, share: float = 1.0) -> bool:
+    def is_over(self, share: float = 1.0) -> bool:
         """Return whether the run, or a phase with this share of the time, has to end."""
-        self.heeded = self.heeded or self.interrupted
         return self.interrupted or self.out_of_time(share)
+
+    def should_stop(self, share: float = 1.0) -> bool:
+        """Return the same, and take it that who asks for it stops then."""
+        self.heeded = self.heeded or self.interrupted
+        return self.is_over(share)
 
 
 class Traveller(Protocol):

@@ -12,7 +12,7 @@ seed gives the same result on any machine (unless a time limit cuts it short).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -124,7 +124,7 @@ class Search:
         watch: Watch,
         share: float,
         progress: Report,
-        save: Callable[[Callable[[], SearchState]], None] = lambda make: None,
+        save: Callable[[Callable[[], SearchState]], None] | None = None,
     ) -> Found:
         """Search for at most `budget` draws a ladder, fewer where states are large.
 
@@ -147,10 +147,13 @@ class Search:
                 left = length - place.in_stage
                 times, n = self._rounds(left), min(LARGEST_ROUND, left)
                 again = left // (times * n) - 1 if times == self._most_rounds else 0
-                self._advance(
-                    n, workers, place.stage > 0, times, again, lambda: watch.out_of_time(share)
+                # Where rounds end early, what was there before can be kept, and gone on from.
+                before = self.state() if save is not None and times > 1 else None
+                made = self._advance(
+                    n, workers, place.stage > 0, times, again, partial(watch.is_over, share)
                 )
-                n *= times
+                cut = times > 1 and watch.is_over(share)
+                n = made if cut else times * n
                 if place.stage == 0 and 0 <= _PREPARE - place.in_stage < n and budget > _STAGE:
                     workers.prepare(self.problem)
                 place.advance(n, mean_cost([seeker.at_work for seeker in self._seekers]))
@@ -163,7 +166,8 @@ class Search:
                 exact = any(is_exact(seeker.replicas) for seeker in self._seekers)
                 if exact or place.spent >= budget:
                     break
-                save(self.state)
+                if save is not None:
+                    save(partial(replace, before) if cut and before else self.state)
                 if watch.should_stop(share):
                     break
             exact = self._collect()
@@ -199,8 +203,8 @@ class Search:
             stages=[seeker.stages for seeker in self._seekers],
             spawned=[seeker.seed.n_children_spawned for seeker in self._seekers],
             best=Find(0.0, self.best.score, self.best.trees),
-            history=self.best.history,
-            ends=self._ends,
+            history=list(self.best.history),
+            ends=list(self._ends),
             counts=self.counts() - now,
         )
 
@@ -241,10 +245,11 @@ class Search:
         times: int = 1,
         again: int = 0,
         stop: Callable[[], bool] = lambda: False,
-    ) -> None:
+    ) -> int:
         """Let all ladders make draws, and offer them terms from the library if asked to.
 
         So many times, and as many times again it will be asked to do so; `stop` ends it early.
+        Return the least number of draws that were made.
         """
         orders = [self._order(seeker.at_work, n, offer, times) for seeker in self._seekers]
         made = workers.advance([seeker.at_work for seeker in self._seekers], orders, again, stop)
@@ -255,6 +260,7 @@ class Search:
                 raise NoStart
             seeker.other = None
             workers.advance([seeker.replicas], [Round(self._steps, 0, offer=offer)])
+        return min(draws or 0 for draws in made)
 
     def _order(self, replicas: Replicas, n: int, offer: bool, times: int) -> Round:
         # A fit that owes its exactness to its many constants is no reason to stop.

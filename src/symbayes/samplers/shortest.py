@@ -35,7 +35,7 @@ class Shortest:
         best: Best,
         steps: int,
         start: Callable[[np.random.SeedSequence], Replicas],
-        advance: Callable[[int, Workers], None],
+        advance: Callable[[int, Workers], object],
         tell: Callable[[], None],
     ):
         self._problem, self._seekers, self._best = problem, seekers, best

@@ -198,7 +198,7 @@ class TemperedSampler:
                 search.restore(state)
             found = search.run(
                 tune, workers, watch, _SEARCH_SHARE, progress,
-                lambda make: save(lambda: Point(search=make())),
+                None if save is save_nothing else lambda make: save(lambda: Point(search=make())),
             )  # fmt: skip
             workers.forget()
             _begin_at(ladders, found, workers)
