@@ -13,7 +13,8 @@ from symbayes.samplers.ladder import Replicas, Round
 from symbayes.samplers.ladder_state import DERIVED, LEARNED
 from symbayes.samplers.library import Shelf
 from symbayes.samplers.paper import PaperChain, Trees
-from symbayes.samplers.running import Turns, carry_out
+from symbayes.samplers.running import carry_out
+from symbayes.samplers.turns import Turns
 from symbayes.trace import ChainTrace
 
 from .problems import problem, table, tree

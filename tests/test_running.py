@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from symbayes.samplers.running import NoStart, Watch, Workers, advance_all, run_rounds
+from symbayes.samplers.running import Watch, Workers, advance_all, run_rounds
+from symbayes.samplers.turns import NoStart
 
 
 class Counter:

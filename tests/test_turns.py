@@ -2,15 +2,16 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from symbayes import TemperedSampler
-from symbayes.samplers import running
+from symbayes.samplers import running, turns
 from symbayes.samplers.library import Shelf
-from symbayes.samplers.running import Leg, NoStart, Workers
-from symbayes.samplers.turns import Meeting, Turn, Turns
+from symbayes.samplers.running import Leg, Workers
+from symbayes.samplers.turns import Meeting, NoStart, Turn, Turns
 
 from .fits import X, assert_same, small
 from .test_warm_start import draws_of
@@ -18,15 +19,15 @@ from .test_warm_start import draws_of
 
 def go(work, threads=1, **options):
     """Let threads take turns; return the results."""
-    turns = Turns(work, threads, **options)
-    others = [threading.Thread(target=turns.take) for _ in range(threads - 1)]
+    shared = Turns(work, threads, **options)
+    others = [threading.Thread(target=shared.take) for _ in range(threads - 1)]
     for other in others:
         other.start()
-    turns.take()
+    shared.take()
     for other in others:
         other.join(10.0)
         assert not other.is_alive()
-    return turns.results
+    return shared.results
 
 
 def parts(n, result=0, place=None):
@@ -41,13 +42,14 @@ def test_all_work_is_done(threads):
     assert go([], threads) == []
 
 
-def test_work_gets_on_together_and_the_slowest_first():
-    seen = []
+def test_work_gets_on_together_and_the_slowest_first(monkeypatch):
+    seen, now = [], [0.0]
+    monkeypatch.setattr(turns, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def work(i, seconds):
         for _ in range(3):
             seen.append(i)
-            time.sleep(seconds)
+            now[0] += seconds
             yield
         return i
 

@@ -23,8 +23,7 @@ _MOST_CORES = 16
 # So that there is something to share out.
 _CHAINS_A_CORE = 2
 _ROWS, _NOISE = 1_000, 0.01
-# As long as the ten minutes allow that a machine with many cores is lent for: with 32 chains a fit
-# takes two minutes on one core. The default call goes on for longer.
+# With 32 chains a fit takes two minutes on one core. The default call goes on for longer.
 _TUNE, _DRAWS = 3_000, 600
 # Fits on all cores, which are short; on fewer there is one.
 _REPEATS = 3

@@ -26,7 +26,8 @@ from .progress import Progress
 from .samplers.elsewhere import ClusterError
 from .samplers.pause import Point, save_nothing
 from .samplers.placing import check_client, workers_for
-from .samplers.running import NoStart, Report, Watch, Workers
+from .samplers.running import Report, Watch, Workers
+from .samplers.turns import NoStart
 from .stages import Stages
 from .trace import Trace
 from .validation import Table, feature_names

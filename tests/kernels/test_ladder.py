@@ -11,7 +11,7 @@ from symbayes.kernels.chain import ACCEPTED, LOG_LIKELIHOOD, NUMBERS, RSS
 from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE
 from symbayes.kernels.run import KEPT
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
-from symbayes.samplers.running import NoStart
+from symbayes.samplers.turns import NoStart
 from symbayes.validation import Table
 
 from .. import naive

@@ -10,7 +10,7 @@ from symbayes.kernels.chain import ACCEPTED, EVALUATED, NUMBERS, PROPOSED
 from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, NEWTON, SPLIT
 from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.samplers.ladder import Replicas
-from symbayes.samplers.running import NoStart
+from symbayes.samplers.turns import NoStart
 from symbayes.trace import empty_output, split_terms
 
 from .. import naive

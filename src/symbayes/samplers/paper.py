@@ -17,7 +17,8 @@ from ..trace import ChainTrace, Output, Trace, empty_output, packed_output, spli
 from .ladder_state import LadderState, restore, state_of
 from .library import Shelf
 from .pause import Pause, Point, Save, save_nothing
-from .running import Look, NoStart, Report, Status, Watch, Workers, run_rounds
+from .running import Look, Report, Status, Watch, Workers, run_rounds
+from .turns import NoStart
 
 # Trees proposed in the smallest round, and rounds of that size in the largest.
 _TREES_A_UNIT = 250

@@ -29,10 +29,11 @@ from .noise_floor import is_noise
 from .pause import SearchState
 from .power_law import power_law_trees
 from .rational import rational_trees
-from .running import Look, NoStart, Report, Status, Watch, Workers
+from .running import Look, Report, Status, Watch, Workers
 from .seekers import Best, Place, Seeker, columns_of, for_searching, guest
 from .shortest import Shortest
 from .targets import Target, carry_back, divided, usable
+from .turns import NoStart, never
 
 # Rows a search looks at: enough to tell formulas apart, few enough to be fast.
 _SEARCH_ROWS = 200
@@ -244,7 +245,7 @@ class Search:
         offer: bool = False,
         times: int = 1,
         again: int = 0,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] = never,
     ) -> int:
         """Let all ladders make draws, and offer them terms from the library if asked to.
 
