@@ -7,7 +7,6 @@ import subprocess
 import sys
 import zipfile
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,7 @@ import pytest
 from symbayes import archive
 from symbayes.archive import ModelFileError, damaged, read_archive, write_archive
 
-from .fuzzing import MOST_MEGABYTES, fuzz, most_megabytes, within_limits
-from .mutations import FORGED, PLAIN, labelled_mutations, mutations
+from .mutations import mutations
 from .mutations.content import HEAD, HEAD_SHA256, saved, signed, unpacked
 
 NUMBERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
@@ -398,49 +396,3 @@ def test_nothing_is_unpacked(tmp_path, path, original):
         with suppress(ModelFileError):
             load(path)
         assert list(tmp_path.iterdir()) == [path]
-
-
-# Mutations.
-
-
-def test_mutations_are_many_and_repeat(original):
-    first = list(labelled_mutations(original, 51, seed=1))
-    assert first == list(labelled_mutations(original, 51, seed=1))
-    assert [data for _, data in first] == list(mutations(original, 51, seed=1))
-    assert {name for name, _ in first} == PLAIN.keys() | FORGED.keys()
-    assert len({data for _, data in first}) > 40
-    assert first != list(labelled_mutations(original, 51, seed=2))
-
-
-def check_ends(ends):
-    """All damage was noticed at least once, and what was meant to get through did."""
-    assert all(ends[name, "refused"] for name in PLAIN)
-    assert all(ends[name, "loaded"] for name in FORGED)
-
-
-def test_mutations(tmp_path, original):
-    check_ends(fuzz(load, same, original, 504, seed=0, folder=tmp_path))
-
-
-def fuzz_alone(folder, n):
-    original = save(folder / "original").read_bytes()
-    check_ends(fuzz(within_limits(load), same, original, n, seed=1, folder=folder))
-    print(most_megabytes())
-
-
-@pytest.mark.slow
-def test_ten_thousand_mutations(tmp_path):
-    command = f"""
-from pathlib import Path
-from tests.test_archive import fuzz_alone
-fuzz_alone(Path({str(tmp_path)!r}), 10_000)
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", command],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[1],
-        timeout=1800,
-    )
-    assert result.returncode == 0, result.stderr
-    assert float(result.stdout) < MOST_MEGABYTES
