@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from symbayes.samplers.running import Watch, Workers, advance_all, run_rounds
@@ -54,16 +55,25 @@ def test_nothing_runs_when_time_is_up():
 
 
 def test_some_time_is_kept_back_for_what_follows_sampling():
-    short, long = Watch(10.0), Watch(1000.0)
-    for watch, kept in ((short, 1.0), (long, 4.0)):
-        watch.started = time.monotonic() - watch.timeout + 0.9 * kept
+    """As much as it is likely to take, but a fifth of the time at most."""
+    for timeout, kept in ((10.0, 2.0), (1000.0, 5.0)):
+        watch = Watch(timeout)
+        watch.keep_back(5.0)
+        watch.started = time.monotonic() - timeout + 0.9 * kept
         assert watch.out_of_time()
         assert not watch.over()
-        watch.started = time.monotonic() - watch.timeout + 1.1 * kept
+        assert not watch.deadline.over()
+        watch.started = time.monotonic() - timeout + 1.1 * kept
         assert not watch.out_of_time()
-        watch.started = time.monotonic() - watch.timeout
+        assert watch.left() == pytest.approx(0.1 * kept, abs=0.05)
+        watch.started = time.monotonic() - timeout
         assert watch.over()
-    assert not Watch(None, started=-1e9).over()
+        assert watch.deadline.over()
+    endless = Watch(None, started=-1e9)
+    endless.keep_back(5.0)
+    assert not endless.over()
+    assert endless.left() == np.inf
+    assert not endless.deadline.is_set
 
 
 def test_an_interrupt_ends_after_the_round():

@@ -1,5 +1,7 @@
 """The search phase: what it may change, when it ends, what it makes of an exact fit."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from symbayes.samplers.exactness import is_exact
 from symbayes.samplers.ladder_state import same_state
 from symbayes.samplers.running import Watch, Workers
 from symbayes.samplers.search import Search
+from symbayes.trace import Find
 from symbayes.validation import Table
 
 from .problems import problem, tree
@@ -238,7 +241,7 @@ class Late(Workers):
 def test_time_that_runs_out_between_two_looks_ends_the_rounds():
     X = positive()
     looking, watch, told = seek(make(X, noisy(X)), 32), Watch(None), []
-    with Late(lambda: setattr(watch, "_for_sampling", 0.0)) as workers:
+    with Late(lambda: setattr(watch, "timeout", 0.0)) as workers:
         found = looking.run(10_000, workers, watch, 1.0, lambda status: told.append(status.done))
     assert [set(one) for one in workers.made] == [{64}, {64}, {128}, {256}, {64}]
     assert max(told) < 10_000
@@ -265,3 +268,56 @@ def test_an_interrupt_between_two_looks_keeps_what_was_there_before():
         assert getattr(expected, name) == getattr(found, name)
     assert len(expected.history) == len(found.history)
     np.testing.assert_array_equal(expected.counts, found.counts)
+
+
+def found_so_far(looking, own, ends):
+    """A search whose ladders are at some states, and whose starts have ended at others."""
+    for seeker, (score, trees) in zip(looking._seekers, own, strict=True):
+        seeker.replicas = SimpleNamespace(score=score, trees=lambda trees=trees: trees)
+    looking._ends = [Find(0.0, score, trees) for score, trees in ends]
+    looking.best.score, looking.best.trees = max(own + ends, key=lambda one: one[0])
+    return [[as_text(one) for one in start] for start in looking._starts()]
+
+
+def as_text(nodes):
+    return " ".join(f"{op}:{x}" for op, x in zip(nodes["op"], nodes["feature"], strict=True))
+
+
+A, SAME_COLUMN, B, BOTH = [tree(0)], [tree("square", 0)], [tree(1)], [tree("*", 0, 1)]
+WORDS = {name: [as_text(state[0])] for name, state in
+         {"A": A, "a": SAME_COLUMN, "B": B, "AB": BOTH}.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("own", "ends", "expected"),
+    [
+        # Ladders that are at different good states stay there.
+        ([(0.0, A), (-3.0, B)], [], ["A", "B"]),
+        ([(-3.0, B), (0.0, A)], [(-1.0, BOTH)], ["AB", "A"]),
+        # One explanation in all ladders: another that a start has ended in comes in.
+        ([(0.0, A), (-1.0, A)], [(-9.0, B)], ["A", "B"]),
+        ([(-1.0, A), (0.0, A)], [(-9.0, B)], ["A", "B"]),
+        # Other columns come before other forms.
+        ([(0.0, A), (-1.0, SAME_COLUMN)], [(-9.0, B)], ["A", "B"]),
+        ([(0.0, A), (-1.0, A)], [(-2.0, SAME_COLUMN)], ["A", "a"]),
+        # What is far behind is left alone, and a ladder there starts at something better.
+        ([(0.0, A), (-11.0, B)], [(-40.0, BOTH)], ["A", "A"]),
+        ([(-11.0, A), (-30.0, B)], [(0.0, BOTH), (-4.0, SAME_COLUMN)], ["AB", "a"]),
+        # Nothing but one find.
+        ([(0.0, A), (-2.0, A)], [(-1.0, A)], ["A", "A"]),
+    ],
+)
+def test_ladders_start_at_different_finds(own, ends, expected):
+    X = positive()
+    starts = found_so_far(seek(make(X, noisy(X))), own, ends)
+    assert starts == [WORDS[name] for name in expected]
+
+
+def test_the_ends_of_all_starts_are_kept():
+    X = positive()
+    looking = seek(make(X, noisy(X)), 4)
+    found = run(looking, 2_304)
+    assert len(looking._ends) >= 6  # of stages on y and on other targets
+    assert len(found.starts) == 4
+    for find in looking._ends:
+        assert find.score <= looking.best.score

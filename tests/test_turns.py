@@ -1,7 +1,6 @@
 """Threads that take turns with work, and work that waits for other work."""
 
 import threading
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,8 +9,8 @@ import pytest
 from symbayes import TemperedSampler
 from symbayes.samplers import running, turns
 from symbayes.samplers.library import Shelf
-from symbayes.samplers.running import Leg, Workers
-from symbayes.samplers.turns import Meeting, NoStart, Turn, Turns
+from symbayes.samplers.running import Workers
+from symbayes.samplers.turns import NoStart, Turn, Turns
 
 from .fits import X, assert_same, small
 from .test_warm_start import draws_of
@@ -19,7 +18,7 @@ from .test_warm_start import draws_of
 
 def go(work, threads=1, **options):
     """Let threads take turns; return the results."""
-    shared = Turns(work, threads, **options)
+    shared = Turns(work, **options)
     others = [threading.Thread(target=shared.take) for _ in range(threads - 1)]
     for other in others:
         other.start()
@@ -72,53 +71,13 @@ def test_work_ends_where_it_could_and_only_there():
     assert go([work(0)], stop=lambda: True) == [64]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_two_meet_and_both_rest_meanwhile(threads):
-    """Whoever comes first does nothing until the other is there and what they do is done."""
-    events = []
-
-    def meet():
-        events.append("begins")
-        time.sleep(0.01)
-        events.append("ends")
-
-    meeting = Meeting(meet)
-
-    def work(i, before):
-        yield from parts(before)
-        events.append(f"{i} comes")
-        yield meeting
-        events.append(f"{i} leaves")
-        return i
-
-    assert go([work(0, 0), work(1, 7), parts(20)], threads) == [0, 1, 0]
-    assert events[:4] == ["0 comes", "1 comes", "begins", "ends"]
-    assert sorted(events[4:]) == ["0 leaves", "1 leaves"]
-
-
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_nobody_waits_for_what_has_no_start(threads):
-    meeting = Meeting(lambda: pytest.fail("there is nobody to meet"))
-
+def test_what_has_no_start_is_no_obstacle(threads):
     def lost():
         yield
         raise NoStart
 
-    def waits():
-        yield meeting
-        return 1
-
-    assert go([lost(), waits(), parts(5, 7)], threads) == [None, None, 7]
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_an_error_at_a_meeting_ends_it(threads):
-    def fail():
-        raise ZeroDivisionError
-
-    meeting = Meeting(fail)
-    with Workers(threads) as workers, pytest.raises(ZeroDivisionError):
-        workers._take_turns([parts(1, place=meeting), parts(1, place=meeting), parts(10**6)])
+    assert go([lost(), parts(5, 7)], threads) == [None, 7]
 
 
 def test_turns_are_ordered_by_what_is_known_of_them():
@@ -128,7 +87,7 @@ def test_turns_are_ordered_by_what_is_known_of_them():
 
 
 class Walker:
-    """Stands for a ladder: its state is a number, and what it meets changes it."""
+    """Stands for a ladder: its state is a number, which orders change."""
 
     def __init__(self, value):
         self.value = value
@@ -145,41 +104,30 @@ class Walker:
         return 1
 
 
-def legs_of(walkers, trace, orders):
-    n = len(walkers)
-
-    def leg(k, order):
-        pairs = [(i, i + 1) for i in range(k % 2, n - 1, 2)]
-
-        def meet(p):
-            first, second = (walkers[i] for i in pairs[p])
-            first.value, second.value = second.value + 1, first.value * 2
-
-        return Leg(order, lambda i: trace[i].extend(walkers[i].output), pairs, meet)
-
-    return [leg(k, order) for k, order in enumerate(orders)]
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, 9])
 @pytest.mark.parametrize("n", [1, 2, 7, 8])
-def test_legs_lead_to_the_same_in_any_number_of_threads(n_jobs, n):
+def test_rounds_lead_to_the_same_in_any_number_of_threads(n_jobs, n):
     expected = None
     for jobs in (1, n_jobs):
         walkers, trace = [Walker(i) for i in range(n)], [[] for _ in range(n)]
+
+        def keep(i, order, walkers=walkers, trace=trace):
+            trace[i].append((order, *walkers[i].output))
+
         with Workers(jobs) as workers:
             for orders in ([3, 4], [5], [6, 7, 8]):
-                workers.advance_by_legs(walkers, legs_of(walkers, trace, orders))
+                workers.advance_rounds(walkers, orders, keep)
         found = ([walker.value for walker in walkers], trace)
         assert expected is None or found == expected
         expected = found
-    assert all(len(one) == 6 for one in trace)
+    assert all([order for order, _ in one] == [3, 4, 5, 6, 7, 8] for one in trace)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_leg_without_a_start(n_jobs):
-    walkers, trace = [Walker(i) for i in range(1, 7)], [[] for _ in range(6)]
+def test_rounds_without_a_start(n_jobs):
+    walkers = [Walker(i) for i in range(1, 7)]
     with Workers(n_jobs) as workers, pytest.raises(NoStart):
-        workers.advance_by_legs(walkers, legs_of(walkers, trace, [-1, 2]))
+        workers.advance_rounds(walkers, [-1, 2], lambda i, order: None)
 
 
 def test_many_chains_do_not_depend_on_the_number_of_threads(monkeypatch):

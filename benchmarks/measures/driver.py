@@ -11,7 +11,6 @@ from benchmarks.problems import charge_in_fields
 from benchmarks.report import Section, Table
 from symbayes import TermsPrior
 from symbayes.samplers.elsewhere import Elsewhere
-from symbayes.samplers.exchange import exchange
 from symbayes.samplers.ladder import LARGEST_ROUND, Replicas, Round
 from symbayes.samplers.tempered import TemperedSampler
 from symbayes.samplers.workbench import Bundle, Name, work
@@ -57,7 +56,6 @@ def _bytes(ladder: Replicas) -> int:
 def measure(quick: bool) -> Section:
     """Advance many ladders by rounds, and take the work of the workers out of the time."""
     n, rounds = (16, 3) if quick else (64, 7)
-    rng = np.random.default_rng(0)
     X, y = charge_in_fields(_ROWS, _NOISE)
     problem, sampler = problem_for(X, y, TermsPrior()), TemperedSampler()
     ladders = [
@@ -72,22 +70,18 @@ def measure(quick: bool) -> Section:
         place.advance(ladders, [order] * n)
         for ladder, trace in zip(ladders, traces, strict=True):
             trace.extend(ladder.output, LARGEST_ROUND)
-        exchanging = perf_counter()
-        for one, other in zip(ladders[::2], ladders[1::2], strict=True):
-            exchange(one, other, rng.uniform(size=3))
         end = perf_counter()
         if i:  # the first loads compiled code
             found.append(
                 (
                     1e3 * place.seconds / n,
-                    1e3 * (exchanging - start - place.seconds) / n,
-                    1e3 * (end - exchanging) / n,
+                    1e3 * (end - start - place.seconds) / n,
                     place.sent / n / 1e3,
                     place.returned / n / 1e3,
                 )
             )
-    worker, carrying, exchanges, sent, returned = np.median(found, axis=0).tolist()
-    most = worker / (carrying + exchanges)
+    worker, carrying, sent, returned = np.median(found, axis=0).tolist()
+    most = worker / carrying
     return Section(
         "driver",
         "What a chain costs the calling process",
@@ -97,13 +91,12 @@ def measure(quick: bool) -> Section:
                 [
                     ["worker, ms", worker],
                     ["calling process: states and draws, ms", carrying],
-                    ["calling process: exchanges, ms", exchanges],
                     ["sent, kB", sent],
                     ["returned, kB", returned],
                     ["calling process: memory, MB", _bytes(ladders[0]) / 1e6],
                     ["workers that one calling process keeps busy", most],
                     [f"minutes of 1,000 draws with {_LADDERS:,} chains, at least",
-                     _LADDERS * (carrying + exchanges) * 1000 / LARGEST_ROUND / 6e4],
+                     _LADDERS * carrying * 1000 / LARGEST_ROUND / 6e4],
                 ],
             )
         ],

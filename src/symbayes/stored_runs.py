@@ -34,7 +34,6 @@ _OF_PAUSE: dict[str, tuple[type, ...]] = {
 _OF_SEARCH: dict[str, tuple[type, ...]] = {
     "done": (int,), "spent": (float,), "stage": (int,), "in_stage": (int,),
 }  # fmt: skip
-_OF_GENERATOR = ("state", "inc", "has_uint32", "uinteger")
 
 
 def to_parts(point: Point) -> tuple[dict[str, Any], Arrays]:
@@ -89,7 +88,6 @@ def from_parts(
 def _trace_to_parts(trace: Trace) -> tuple[dict[str, Any], Arrays]:
     pause, chains = trace.pause, trace.chains
     document = _plain(trace, _OF_TRACE) | {"pause": _plain(pause, _OF_PAUSE)}
-    document["exchanges"] = None if pause.exchanges is None else _generator(pause.exchanges)
     document["most"] = chains[0].most
     width = KEPT + (len(pause.ladders[0].own["power"]) if _has_powers(pause.ladders) else 0)
     numbers = [row for chain in chains for row in chain.numbers]
@@ -123,15 +121,11 @@ def _trace_to_parts(trace: Trace) -> tuple[dict[str, Any], Arrays]:
 def _trace_from_parts(
     document: Any, parts: Parts, n: int, like: LadderState, problem: Problem
 ) -> Trace:
-    others = ("pause", "exchanges", "most", "searched", "recorded")
+    others = ("pause", "most", "searched", "recorded")
     own = _values(document, _OF_TRACE, others)
     ladders = ladders_from_arrays(parts, "ladders", n, like, problem)
     temperatures = len(like.own["power"]) if _has_powers([like]) else 0
-    pause = Pause(
-        ladders,
-        **_values(document["pause"], _OF_PAUSE),
-        exchanges=_generator_from(document["exchanges"]),
-    )
+    pause = Pause(ladders, **_values(document["pause"], _OF_PAUSE))
     chains = _chains(document["most"], parts, n, KEPT + temperatures, problem)
     if not all(map(_are_in_order, chains, ladders)):
         raise Damage("the times of its draws cannot be")
@@ -195,7 +189,6 @@ def _search_to_parts(search: SearchState) -> tuple[dict[str, Any], Arrays]:
     arrays = {
         "search/stages": np.array(search.stages, np.int64),
         "search/spawned": np.array(search.spawned, np.int64),
-        "search/ends": np.array(search.ends, np.float64),
         "search/counts": search.counts,
         "search/with_others": np.array(sorted(search.others), np.int32),
     }
@@ -204,6 +197,7 @@ def _search_to_parts(search: SearchState) -> tuple[dict[str, Any], Arrays]:
     arrays |= ladders_to_arrays("search/others", others)
     arrays |= _finds_to_arrays("search/best", [search.best])
     arrays |= _finds_to_arrays("search/history", search.history)
+    arrays |= _finds_to_arrays("search/ends", search.ends)
     return _plain(search, _OF_SEARCH), arrays
 
 
@@ -223,7 +217,7 @@ def _search_from_parts(
         spawned=parts.within("search/spawned", np.int64, (n,), 0).tolist(),
         best=best[0],
         history=_finds("search/history", parts, problem),
-        ends=parts.take("search/ends", np.float64, (None,)).tolist(),
+        ends=_finds("search/ends", parts, problem),
         counts=parts.within("search/counts", np.int64, (3, N_MOVES), 0),
     )
 
@@ -254,29 +248,6 @@ def _finds(prefix: str, parts: Parts, problem: Problem) -> list[Find]:
 
 def _has_powers(ladders: Sequence[LadderState]) -> bool:
     return bool(ladders) and "power" in ladders[0].own
-
-
-def _generator(rng: np.random.Generator) -> list[int]:
-    """Return the state of NumPy's default generator as numbers."""
-    state: Any = rng.bit_generator.state
-    whole = state | state["state"]
-    return [int(whole[name]) for name in _OF_GENERATOR]
-
-
-def _generator_from(numbers: Any) -> np.random.Generator | None:
-    if numbers is None:
-        return None
-    state, inc, has, last = _counts(numbers, len(_OF_GENERATOR), "the generator of exchanges")
-    if max(state, inc) >= 2**128 or inc % 2 == 0 or has > 1 or last >= 2**32:
-        raise Damage("the generator of exchanges cannot be")
-    bits = np.random.PCG64(0)
-    bits.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": state, "inc": inc},
-        "has_uint32": has,
-        "uinteger": last,
-    }
-    return np.random.Generator(bits)
 
 
 def _counts(numbers: Any, n: int, what: str) -> list[int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from . import test_exchange, test_stationarity, test_tempering
+from . import test_stationarity, test_tempering
 from .cases import Case
 
 CASES = {
@@ -26,7 +26,6 @@ CASES = {
     "two": test_stationarity.TWO,
     "three": test_stationarity.THREE,
     "learned": test_stationarity.LEARNED,
-    "ladders": test_exchange.LEARNED,
     "part": test_stationarity.PART,
     "tempered-part": test_tempering.PART,
     "known-part": test_stationarity.KNOWN_PART,
@@ -37,9 +36,7 @@ CASES = {
 
 if __name__ == "__main__":
     case, move, steps = sys.argv[1:]
-    if move == "between-ladders":
-        results = test_exchange.p_values(CASES[case], n=int(steps))
-    elif move == "ladder":
+    if move == "ladder":
         # One step between two swaps, so that what these do wrong is not made good at once.
         results = test_tempering.p_values_of_ladders(
             CASES[case], (1.0, 0.3), n=12_000, rounds=int(steps), steps=1

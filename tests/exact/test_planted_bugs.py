@@ -197,14 +197,6 @@ BUGS = {
             "return first_power(power, ratio) * numbers[LOG_LIKELIHOOD]",
             "return power * numbers[LOG_LIKELIHOOD]"),
     }, steps=200),
-    **_bugs("between ladders", "../samplers/exchange.py", "ladders", "between-ladders", {
-        "prior of what comes": (
-            "log_prior_given(q, first)\n        + log_prior_given(p, second)\n", "0.0\n"),
-        "prior in the first chain": (
-            "log_prior_given(q, first)\n        + log_prior_given(p, second)\n"
-            "        - log_prior_given(p, first)\n", "log_prior_given(p, second)\n"),
-        "judgement": ("if np.log(1.0 - chance[2]) < log_ratio:", "if np.isfinite(log_ratio):"),
-    }, steps=6_000),
     **_bugs("temperature", "step.py", "hot", "grow-prune", {
         "of the gain": ("gain = first_power(power, ratio) * (", "gain = ("),
     }),

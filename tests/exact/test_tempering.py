@@ -181,9 +181,7 @@ def p_value_of_sampler(case, n, draws, settings, tune=300, seed=0):
     return p_value(space, nodes, terms)
 
 
-def test_the_sampler_draws_from_the_exact_posterior(monkeypatch):
-    """Ladders also exchange terms with each other, here after every fourth draw."""
-    monkeypatch.setattr(rounds, "LARGEST_ROUND", 4)
+def test_the_sampler_draws_from_the_exact_posterior():
     assert p_value_of_sampler(LEARNED, 600, 8, SETTINGS) > FALSE_ALARM
 
 
@@ -201,7 +199,7 @@ def test_a_long_run_that_was_thinned_has_the_exact_probabilities(monkeypatch):
 
     The same run without a limit has them all: the shares of states are the same but for chance.
     """
-    monkeypatch.setattr(tempered, "settled", lambda traces, exact: False)
+    monkeypatch.setattr(tempered, "settled", lambda *_: False)
     space, traces = space_of(LEARNED), {}
     for most in (64, 10_000):
         monkeypatch.setattr(tempered, "_most_kept", lambda n, most=most: most)

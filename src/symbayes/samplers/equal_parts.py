@@ -8,6 +8,7 @@ that data with noise do not matter.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -132,8 +133,11 @@ def _replacements(
         name, *operands = pool.recipes[i]
         small = operands[0] if name is None else join(name, *operands)
         x, y = pool.values[i], values[0]
-        a = float(np.ptp(y) / np.ptp(x) * sign)
-        b = float(np.mean(y) - a * np.mean(x))
+        with np.errstate(all="ignore"):
+            a = float(np.ptp(y) / np.ptp(x) * sign)
+            b = float(np.mean(y) - a * np.mean(x))
+        if not (math.isfinite(a) and math.isfinite(b)):
+            continue  # values at the end of what a number can hold
         before = tree[:start].copy()
         if start > 0 and (abs(a - 1.0) > _SAME or abs(b) > _SAME * np.abs(y).max()):
             if before["op"][-1] == opcodes.LT:  # what is above takes a and b over

@@ -13,12 +13,16 @@ _TERMS_A_ROW = 0.5
 # A slope this close to a whole or half number is taken to be one. Bends, and what is left of a
 # slope, may be so many standard errors, or so large, in units of log y over the spread of a column.
 _SIMPLE, _DEVIATIONS, _ROUNDING, _LARGEST = 0.1, 4.0, 3.0e-3, 6.0
+# Rows times squared terms of the regression that a second is enough for, also where other work
+# takes most of the machine, and the part of the time for a search that it may take.
+_WORK_A_SECOND, _MOST_OF_THE_TIME = 3.0e8, 0.5
 
 
-def common_factor(columns: np.ndarray, y: np.ndarray) -> np.ndarray:
+def common_factor(columns: np.ndarray, y: np.ndarray, seconds: float = np.inf) -> np.ndarray:
     """Return the power of each column in a factor of y; 0 for those that are in no such factor.
 
     `columns` has one row a column. Those that are not positive everywhere cannot be in a power.
+    Where it would take most of this many `seconds`, nothing is looked for.
 
     Examples
     --------
@@ -33,7 +37,10 @@ def common_factor(columns: np.ndarray, y: np.ndarray) -> np.ndarray:
     size = np.abs(y)
     typical = np.median(size)
     p = int(usable.sum())
-    if p == 0 or 1 + p + p * (p + 1) // 2 > _TERMS_A_ROW * len(y) or not typical > 0:
+    terms = 1 + p + p * (p + 1) // 2
+    if p == 0 or terms > _TERMS_A_ROW * len(y) or not typical > 0:
+        return result
+    if len(y) * terms**2 > _WORK_A_SECOND * _MOST_OF_THE_TIME * seconds:
         return result
     logs = np.log(columns[usable])
     logs = (logs - logs.mean(axis=1, keepdims=True)) / logs.std(axis=1, keepdims=True)

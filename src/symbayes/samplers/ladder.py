@@ -128,7 +128,7 @@ class Replicas:
             if time > 1:
                 yield made
             in_parts_now = in_parts and time == order.times
-            done, exact = yield from self._draw(order, in_parts_now)
+            done, exact = yield from self._draw(order, in_parts_now, made)
             if order.offer:
                 self.offer(shelf)
             made += done
@@ -136,8 +136,13 @@ class Replicas:
                 break
         return made
 
-    def _draw(self, order: Round, in_parts: bool) -> Generator[None, None, tuple[int, bool]]:
-        """Make the draws of a round; return their number, and whether the last is good enough."""
+    def _draw(
+        self, order: Round, in_parts: bool, made: int
+    ) -> Generator[int, None, tuple[int, bool]]:
+        """Make the draws of a round; return their number, and whether the last is good enough.
+
+        Where it stops in between it could end, after so many that were `made` before it.
+        """
         total, done = order.n_draws, 0
         while True:
             left = total - done
@@ -146,7 +151,7 @@ class Replicas:
             good_enough = done > 0 and bool(self.output[2][done - 1, RSS] <= order.good_enough)
             if good_enough or done == total:
                 return done, good_enough
-            yield
+            yield made + done
 
     def state(self) -> LadderState:
         """Return all that has to be known to go on elsewhere, or later, with the same draws."""

@@ -9,7 +9,7 @@ the data.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, islice, permutations, product
 
 import numpy as np
@@ -33,9 +33,16 @@ _POWERS, _FEWER_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), (1.0, -1.0, 2.0, -2.
 
 
 class Library:
-    """Functions of one column, products of powers, functions of two columns, with their values."""
+    """Functions of one column, products of powers, functions of two columns, with their values.
 
-    def __init__(self, problem: Problem):
+    Parameters
+    ----------
+    problem : Problem
+    stop : callable
+        Whether those that there are so far have to be enough.
+    """
+
+    def __init__(self, problem: Problem, stop: Callable[[], bool] = lambda: False):
         data = problem.data
         self._used = data.root_weight > 0
         self._root = data.root_weight[self._used]
@@ -64,6 +71,8 @@ class Library:
             n += len(kept)
             nodes.append(one_after_the_other(kept))
             lengths.extend(map(len, kept))
+            if stop():
+                break
         # Columns: centred, weighted, of length one. One after the other, the trees they are of.
         self._values = room[:n]
         self._nodes = one_after_the_other(nodes)
@@ -141,6 +150,9 @@ class Shelf:
     """
 
     def __init__(self) -> None:
+        #: When a part of a library is enough.
+        self.stop: Callable[[], bool] = lambda: False
+        self._unwanted = False
         self._lock = threading.Lock()
         self._columns: tuple = ()
         self._library: Library | None = None
@@ -151,13 +163,15 @@ class Shelf:
         columns = (problem.operator_weights, problem.feature_weights, data.x, data.root_weight)
         with self._lock:
             if self._library is None or not all(map(_same, columns, self._columns)):
-                self._library, self._columns = Library(problem), columns
+                made = Library(problem, lambda: self._unwanted or self.stop())
+                self._library, self._columns = made, columns
             return self._library
 
     def clear(self) -> None:
-        """Let go of the library, which takes up to 25 MB."""
+        """Let go of the library, which takes up to 25 MB; one that is being made is given up."""
+        self._unwanted = True
         with self._lock:
-            self._columns, self._library = (), None
+            self._columns, self._library, self._unwanted = (), None, False
 
 
 def _same(first: object, second: object) -> bool:

@@ -18,8 +18,6 @@ class Pause:
     ladders: list[LadderState]
     made: int
     """Draws a chain so far, as the parameter `draws` counts them."""
-    exchanges: np.random.Generator | None = None
-    """What exchanges between ladders are drawn from; None without them."""
     spent: float = 0.0
     """What the draws have cost until the last full look at them, in units of ordinary ones."""
     exact: bool = False
@@ -49,8 +47,8 @@ class SearchState:
     """How many seeds were taken from that of each seeker."""
     best: Find
     history: list[Find]
-    ends: list[float]
-    """Scores of the ends that starts have come to."""
+    ends: list[Find]
+    """The ends that starts have come to."""
     counts: np.ndarray
     """Proposals made, evaluated and accepted, by move, of ladders that are gone."""
 

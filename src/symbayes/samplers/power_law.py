@@ -6,7 +6,7 @@ is a linear regression, but for the constant, which is tried out. For the search
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -25,11 +25,20 @@ _MOST_EVALUATIONS = 50
 
 
 def power_law_trees(
-    columns: np.ndarray, y: np.ndarray, targets: Sequence[Target], operators: Mapping[str, float]
+    columns: np.ndarray,
+    y: np.ndarray,
+    targets: Sequence[Target],
+    operators: Mapping[str, float],
+    stop: Callable[[], bool] = lambda: False,
 ) -> list[np.ndarray]:
-    """Return y as power laws, and as what power laws for other targets come to, where there are."""
+    """Return y as power laws, and as what power laws for other targets come to, where there are.
+
+    Those are tried one by one until it is time to `stop`.
+    """
     result = []
     for target in (None, *targets):
+        if stop():
+            break
         z = y if target is None else target.forward(y)
         exponents = power_law(columns, z)
         if exponents is None:

@@ -7,7 +7,7 @@ only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -28,12 +28,20 @@ _MOST_COLUMNS = 20
 
 
 def rational_trees(
-    columns: np.ndarray, y: np.ndarray, operators: Mapping[str, float]
+    columns: np.ndarray,
+    y: np.ndarray,
+    operators: Mapping[str, float],
+    stop: Callable[[], bool] = lambda: False,
 ) -> list[np.ndarray]:
-    """Return y as a ratio of polynomials of one column, up to a factor; none if it is not one."""
+    """Return y as a ratio of polynomials of one column, up to a factor; none if it is not one.
+
+    Columns are tried one by one until it is time to `stop`.
+    """
     if not {"+", "*", "/", "lt"} <= operators.keys():
         return []
     for i in np.flatnonzero(np.ptp(columns, axis=1) > 0)[:_MOST_COLUMNS]:
+        if stop():
+            break
         found = rational(columns[i], y)
         if found is not None:
             above, below = (_polynomial(int(i), c, operators) for c in found)

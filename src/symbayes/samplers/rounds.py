@@ -1,4 +1,4 @@
-"""Rounds that have a part in the result: what happens between them comes after certain draws."""
+"""Rounds of draws whose length does not depend on the clock."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from .running import Watch
 
 # Rows up to which rounds have their full length.
 _ROWS_A_ROUND = 5000
-# Rounds that take so long are gone through without a look at the clock.
-_SECONDS_AT_ONCE, _LEAST_SECONDS = 0.5, 1.0e-3
+# Draws that take this long are made without a look at the clock. How many these are is not known at
+# first; where there is a time limit, it begins with few.
+_SECONDS_AT_ONCE, _LEAST_SECONDS, _FIRST_DRAWS = 0.5, 1.0e-5, 4
 
 
 def round_length(n_rows: int) -> int:
@@ -20,38 +21,28 @@ def round_length(n_rows: int) -> int:
 
 
 def run_even_rounds(
-    advance: Callable[[list[tuple[int, int | None]]], object],
+    advance: Callable[[list[int]], object],
     total: int,
     length: int,
     watch: Watch,
     share: float,
     progress: Callable[[int], None],
-    first: int = 0,
-    last: int | None = None,
 ) -> int:
-    """Advance all ladders by `total` draws in rounds; return how many were done.
+    """Advance all ladders by `total` draws in rounds of `length`; return how many were done.
 
-    Rounds have a length that does not depend on the clock, unlike those of `running.run_rounds`:
-    what happens after them is part of the result. They end after multiples of their length and at
-    the `last` draw of all; where `first` draws were made before, the one begun is gone through
-    with.
-
-    `advance` is called with some rounds at once, as many as take little time: their draws, and
-    their numbers. A round that is left unfinished has no number, and nothing happens after it.
+    `advance` is called with the draws of as many rounds at once as take little time together, or
+    with a part of a round that takes long.
     """
-    done, last, seconds = 0, first + total if last is None else last, _SECONDS_AT_ONCE
+    done = 0
+    at_once = length if watch.timeout is None else min(length, _FIRST_DRAWS)
     while done < total and not watch.should_stop(share):
-        rounds: list[tuple[int, int | None]] = []
-        for _ in range(max(1, int(_SECONDS_AT_ONCE / seconds))):
-            if done == total:
-                break
-            at = first + done
-            end = min(at - at % length + length, last)
-            n = min(end - at, total - done)
-            rounds.append((n, -(-end // length) if at + n == end else None))
-            done += n
+        n = min(at_once, total - done)
+        if length < n < total - done:
+            n -= n % length  # no round is left unfinished without need
         began = time.monotonic()
-        advance(rounds)
-        seconds = max(time.monotonic() - began, _LEAST_SECONDS) / len(rounds)
+        advance([min(length, n - i) for i in range(0, n, length)])
+        seconds = max(time.monotonic() - began, _LEAST_SECONDS) / n
+        done += n
+        at_once = max(1, int(_SECONDS_AT_ONCE / seconds))
         progress(done)
     return done

@@ -8,21 +8,23 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from ..deadline import Deadline
 from ..problem import Problem
 from .library import Shelf
-from .turns import Meeting, NoStart, Turns, Work, never
+from .turns import NoStart, Turns, Work, never
 
 # A round should take about so long: short enough to stop at once, long enough to cost nothing.
 _SECONDS_A_ROUND = 0.2
 # A second Ctrl-C so soon after the first is meant for the whole program.
 _SECONDS_OF_IMPATIENCE = 2.0
-# Part of a time limit, and seconds at most, kept back for what comes after sampling.
-_KEPT_BACK, _MOST_KEPT_BACK = 0.1, 4.0
+# Seconds after which Python looks again whether there was a Ctrl-C.
+_LONGEST_WAIT = 0.25
+# Part of a time limit that is kept back for what comes after sampling, at most.
+_MOST_KEPT_BACK = 0.2
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,7 @@ class Watch:
     def __init__(self, timeout: float | None, started: float | None = None):
         self.started = time.monotonic() if started is None else started
         self.timeout = timeout
-        self._for_sampling = timeout
-        if timeout is not None:
-            self._for_sampling = timeout - min(_KEPT_BACK * timeout, _MOST_KEPT_BACK)
+        self._kept_back = 0.0
         self.interrupted = False
         #: Whether anything was cut short for that: the run is then not as it would have been.
         self.heeded = False
@@ -102,13 +102,27 @@ class Watch:
 
     def out_of_time(self, share: float = 1.0) -> bool:
         """Return whether this share of the time for sampling is used up."""
-        return self._for_sampling is not None and self.seconds >= share * self._for_sampling
+        return self.left(share) <= 0.0
+
+    def left(self, share: float = 1.0) -> float:
+        """Return how many seconds are left of this share of the time for sampling."""
+        if self.timeout is None:
+            return np.inf
+        return share * (self.timeout - self._kept_back) - self.seconds
+
+    def keep_back(self, seconds: float) -> None:
+        """Leave that much time to what follows sampling, but only a part of all there is."""
+        if self.timeout is not None:
+            self._kept_back = min(seconds, _MOST_KEPT_BACK * self.timeout)
+
+    @property
+    def deadline(self) -> Deadline:
+        """When the whole fit has to end."""
+        return Deadline() if self.timeout is None else Deadline(self.started + self.timeout)
 
     def over(self) -> bool:
         """Return whether what follows sampling has to be cut short as well."""
-        if self.interrupted:
-            return True
-        return self.timeout is not None and self.seconds >= self.timeout
+        return self.interrupted or self.deadline.over()
 
     def is_over(self, share: float = 1.0) -> bool:
         """Return whether the run, or a phase with this share of the time, has to end."""
@@ -148,18 +162,6 @@ class Traveller(Protocol):
         """Take the draws of a round that was carried out elsewhere."""
 
 
-class Leg(NamedTuple):
-    """A round, and what comes after it."""
-
-    order: Any
-    after: Callable[[int], object]
-    """Called with the number of each ladder that has carried out the order."""
-    pairs: Sequence[tuple[int, int]]
-    """Numbers of ladders that meet then, each at most once."""
-    meet: Callable[[int], object]
-    """Called with the number of each pair, while its ladders rest."""
-
-
 class Workers:
     """Carry out rounds in threads; with one worker all of it in the caller's thread."""
 
@@ -188,53 +190,53 @@ class Workers:
         times more the caller is likely to ask for the same. Orders may end early to `stop`.
         """
         # Ladders take turns, so that threads which are done early have something to do.
-        in_parts = len(ladders) > self._n_jobs > 1
+        in_parts = len(ladders) > self._n_jobs and (self._n_jobs > 1 or stop is not never)
         pairs = zip(ladders, orders, strict=True)
         work = [ladder.carry_out(order, self._shelf, in_parts) for ladder, order in pairs]
         return self._take_turns(work, stop)
 
-    def advance_by_legs(self, ladders: Sequence[Traveller], legs: Sequence[Leg]) -> None:
-        """Let all ladders go through the same rounds; each has to have a start.
+    def advance_rounds(
+        self,
+        ladders: Sequence[Traveller],
+        orders: Sequence[Any],
+        after: Callable[[int, Any], object],
+    ) -> None:
+        """Let all ladders carry out the same orders; each has to have a start.
 
-        No ladder waits for more than the one that it meets.
+        `after` is called with the number of a ladder and the order that it has carried out. No
+        ladder waits for another one.
         """
         if self._pool is None:
-            self._leg_after_leg(ladders, legs)
+            for order in orders:
+                advance_all(self, ladders, order)
+                for i in range(len(ladders)):
+                    after(i, order)
             return
-        meetings = [_meetings(leg) for leg in legs]
         in_parts = len(ladders) > self._n_jobs
 
         def work(i: int, ladder: Traveller) -> Work:
             made = 0
-            for leg, meeting in zip(legs, meetings, strict=True):
-                made += yield from ladder.carry_out(leg.order, self._shelf, in_parts)
-                leg.after(i)
-                if i in meeting:
-                    yield meeting[i]
+            for order in orders:
+                made += yield from ladder.carry_out(order, self._shelf, in_parts)
+                after(i, order)
             return made
 
         if None in self._take_turns([work(i, ladder) for i, ladder in enumerate(ladders)]):
             raise NoStart
 
-    def _leg_after_leg(self, ladders: Sequence[Traveller], legs: Sequence[Leg]) -> None:
-        for leg in legs:
-            advance_all(self, ladders, leg.order)
-            for i in range(len(ladders)):
-                leg.after(i)
-            self.each(leg.meet, range(len(leg.pairs)))
-
     def _take_turns(
         self, work: Sequence[Work], stop: Callable[[], bool] = never
     ) -> list[int | None]:
+        turns = Turns(work, stop)
         if self._pool is None:
-            turns = Turns(work, 1, stop)
             turns.take()
             return turns.results
-        turns = Turns(work, self._n_jobs, stop)
-        threads = [self._pool.submit(turns.take) for _ in range(self._n_jobs)]
         try:
+            threads = [self._pool.submit(turns.take) for _ in range(self._n_jobs)]
             # When one has found nothing more to do, those that have not begun are not needed.
-            wait(threads, return_when=FIRST_COMPLETED)
+            # Python may sleep through a Ctrl-C that comes just as it begins to wait.
+            while not wait(threads, _LONGEST_WAIT, FIRST_COMPLETED).done:
+                pass
             for thread in threads:
                 if not thread.cancel():
                     thread.result()
@@ -242,8 +244,12 @@ class Workers:
             turns.stop()  # after a second Ctrl-C
         return turns.results
 
-    def prepare(self, problem: Problem) -> None:
-        """Make what orders for a problem may need, beside other work if there are threads."""
+    def prepare(self, problem: Problem, stop: Callable[[], bool] = never) -> None:
+        """Make what orders for a problem may need, beside other work if there are threads.
+
+        When it is time to `stop`, a part of it is enough.
+        """
+        self._shelf.stop = stop
         if self._pool is not None:
             self._pool.submit(self._shelf.library_for, problem)
 
@@ -262,15 +268,6 @@ def carry_out(ladder: Traveller, order: Any, shelf: Shelf) -> int | None:
     turns = Turns([ladder.carry_out(order, shelf)])
     turns.take()
     return turns.results[0]
-
-
-def _meetings(leg: Leg) -> dict[int, Meeting]:
-    """Return where ladders meet after a leg, by their numbers."""
-    found = {}
-    for k, pair in enumerate(leg.pairs):
-        meeting = Meeting(partial(leg.meet, k))
-        found.update(dict.fromkeys(pair, meeting))
-    return found
 
 
 def advance_all(workers: Workers, ladders: Sequence[Traveller], order: Any) -> list[int]:

@@ -19,7 +19,9 @@ import numpy as np
 
 from ..evaluation import evaluate_trees
 from ..kernels.chain import PROPOSED
+from ..kernels.opcodes import FEATURE
 from ..problem import Problem, some_rows
+from ..skeleton import skeleton
 from ..trace import Find
 from .building import product_of_powers
 from .exactness import exact_rss, is_exact
@@ -44,6 +46,8 @@ OPTIMISED = 0.1
 # A find is confirmed by a ladder that has started anew and ended within so many nats of it. So
 # many confirmations settle the matter, but not before so many draws.
 _SAME, _CONFIRMATIONS, _LEAST_DRAWS = 6.0, 4, 3840
+#: States this many nats behind the best are still worth a chain of their own.
+NEAR = 10.0
 # A ladder has to run for so many stages before it counts, and before it may have to start anew.
 _STAGES_A_START = 2
 # Rounds between two looks at what was found, at most: one for so many ladders. Many ladders have
@@ -60,6 +64,8 @@ class Found:
     trees: list[np.ndarray]
     """The best state."""
     seekers: list[Seeker]
+    starts: list[list[np.ndarray]]
+    """Where each ladder is to begin: at different states as far as good ones were found."""
     finished: bool
     """Whether it ended by itself: settled, or its budget spent."""
     exact: bool
@@ -76,6 +82,7 @@ class Search:
         powers: Callable[[float], np.ndarray],
         seeds: list[np.random.SeedSequence],
         steps: int,
+        seconds: float = np.inf,
     ):
         problem = for_searching(problem)
         rows = some_rows(problem, _SEARCH_ROWS)
@@ -89,7 +96,7 @@ class Search:
         # What is found on another target comes back as one term.
         self._one_term = not isinstance(problem.terms, int) or problem.terms == 1
         self._targets = usable(self._y, problem.operator_weights) if self._one_term else []
-        self._divided = self._without_factor() if self._one_term else []
+        self._divided = self._without_factor(seconds) if self._one_term else []
         self._counts: list[np.ndarray] = []
         self._seekers = [Seeker(seed, self._new(self.problem, seed)) for seed in seeds]
         # Half of the ladders try other targets, one after the other.
@@ -97,7 +104,7 @@ class Search:
         self._stages_for_targets = -(-len(self._targets) // max(1, self._others))
         self._most_rounds = max(1, min(_MOST_ROUNDS, len(seeds) // _LADDERS_A_ROUND))
         self.best = Best()
-        self._ends: list[float] = []
+        self._ends: list[Find] = []
         self._place = Place()
 
     def _new(self, problem: Problem, seed: np.random.SeedSequence) -> Replicas:
@@ -137,8 +144,8 @@ class Search:
             progress(Status("search", min(int(place.spent), budget), budget, self._look, ended))
 
         if place.done == 0:
-            self._try_known_forms()
-            exact = any(s.replicas.trees() and is_exact(s.replicas) for s in self._seekers)
+            self._try_known_forms(partial(watch.out_of_time, share))
+            exact = any(is_exact(seeker.replicas) for seeker in self._seekers)
             self._note(watch.seconds)
         while place.spent < budget and not (exact or settled or watch.should_stop(share)):
             if place.in_stage == 0:
@@ -150,13 +157,12 @@ class Search:
                 again = left // (times * n) - 1 if times == self._most_rounds else 0
                 # Where rounds end early, what was there before can be kept, and gone on from.
                 before = self.state() if save is not None and times > 1 else None
-                made = self._advance(
-                    n, workers, place.stage > 0, times, again, partial(watch.is_over, share)
-                )
-                cut = times > 1 and watch.is_over(share)
+                stop = partial(watch.is_over if times > 1 else watch.out_of_time, share)
+                made = self._advance(n, workers, place.stage > 0, times, again, stop)
+                cut = stop()
                 n = made if cut else times * n
                 if place.stage == 0 and 0 <= _PREPARE - place.in_stage < n and budget > _STAGE:
-                    workers.prepare(self.problem)
+                    workers.prepare(self.problem, partial(watch.out_of_time, share))
                 place.advance(n, mean_cost([seeker.at_work for seeker in self._seekers]))
                 for seeker in self._seekers:
                     if seeker.other is not None and is_exact(seeker.other):
@@ -188,6 +194,7 @@ class Search:
         return Found(
             trees=self.best.trees,
             seekers=self._seekers,
+            starts=self._starts(),
             finished=place.spent >= budget or exact or settled,
             exact=exact,
             agreed=exact or settled,
@@ -264,10 +271,10 @@ class Search:
         return min(draws or 0 for draws in made)
 
     def _order(self, replicas: Replicas, n: int, offer: bool, times: int) -> Round:
-        # A fit that owes its exactness to its many constants is no reason to stop.
+        # A fit that owes it to its many constants, or an approximation, is no reason to stop.
         exact = exact_rss(replicas.problem)
-        overfitted = replicas.rss <= exact and not is_exact(replicas)
-        good_enough = -1.0 if overfitted else exact
+        no_more = bool(replicas.trees()) and replicas.rss <= exact and not is_exact(replicas)
+        good_enough = -1.0 if no_more else exact
         return Round(self._steps, n, good_enough, offer, times=times)
 
     def _assign(self, stage: int) -> None:
@@ -301,13 +308,13 @@ class Search:
         every = self._divided if turn % 2 else self._targets
         return every[turn // 2 % len(every)]
 
-    def _without_factor(self) -> list[Target]:
+    def _without_factor(self, seconds: float) -> list[Target]:
         """Return the targets for y without a factor that it has, none if it has none."""
         original, operators = self._original, self.problem.operator_weights
         if np.count_nonzero(original.data.root_weight) > _FACTOR_ROWS:
             original = original.on_rows(some_rows(original, _FACTOR_ROWS))
         used = original.data.root_weight > 0
-        exponents = common_factor(columns_of(original), original.response()[used])
+        exponents = common_factor(columns_of(original), original.response()[used], seconds)
         chosen = np.flatnonzero(exponents)
         if len(chosen) == 0:
             return []
@@ -342,30 +349,59 @@ class Search:
             ),
         )
         # It started anew, on another target, and counts as much as one that did on y.
-        self._ends.append(best)
+        if best is not None:
+            self._ends.append(best)
         seeker.other = None
 
-    def _receive(self, seeker: Seeker, trees: list[np.ndarray]) -> float:
-        """Let a ladder take over the best of these trees, if it is better; return its score."""
-        best = -np.inf
+    def _receive(self, seeker: Seeker, trees: list[np.ndarray]) -> Find | None:
+        """Let a ladder take over the best of these trees, if it is better; return that tree."""
+        best = None
         for tree in trees:
             if len(tree) > self.problem.max_nodes:
                 continue
             chain = guest(self.problem, seeker.seed, [tree])
-            best = max(best, chain.score)
+            if best is None or chain.score > best.score:
+                best = Find(0.0, chain.score, chain.trees())
             if not seeker.replicas.trees() or chain.score > seeker.replicas.score:
                 seeker.begin_at(chain.trees())
         return best
 
-    def _try_known_forms(self) -> None:
+    def _starts(self) -> list[list[np.ndarray]]:
+        """Return where each ladder is to begin.
+
+        Data may have several explanations that are equally good, and chains which all begin at one
+        of them may agree without ever having seen the others. So ladders begin at different states
+        among the good ones that independent starts of the search have ended in: with different
+        columns as far as possible, then with different structures.
+        """
+        own = [Find(0.0, s.replicas.score, s.replicas.trees()) for s in self._seekers]
+        best = Find(0.0, self.best.score, self.best.trees)
+        good = [find for find in (best, *own, *self._ends) if find.score >= best.score - NEAR]
+        chosen = _most_different(sorted(good, key=lambda find: -find.score), len(own))
+        structures = [_structure(find) for find in own]
+        starts: list[Find | None] = [None] * len(own)
+        for find in chosen:  # a ladder that is there already stays
+            place = next(
+                (i for i, one in enumerate(structures)
+                 if starts[i] is None and one == _structure(find)), None
+            )  # fmt: skip
+            if place is not None:
+                starts[place] = find
+        left = [find for find in chosen if not any(find is one for one in starts)]
+        for i, find in enumerate(own):
+            if starts[i] is None:
+                near = find.score >= best.score - NEAR
+                starts[i] = left.pop(0) if left else find if near else chosen[i % len(chosen)]
+        return [find.trees for find in starts if find is not None]
+
+    def _try_known_forms(self, stop: Callable[[], bool]) -> None:
         """Begin where y, or another target, has a form that regression finds."""
         if not self._one_term:
             return
         seeker = self._seekers[-1]
-        trees = power_law_trees(
-            columns_of(self.problem), self._y, self._targets, self.problem.operator_weights
-        )
-        trees += rational_trees(columns_of(self.problem), self._y, self.problem.operator_weights)
+        columns, operators = columns_of(self.problem), self.problem.operator_weights
+        trees = power_law_trees(columns, self._y, self._targets, operators, stop)
+        trees += rational_trees(columns, self._y, operators, stop)
         self._receive(seeker, trees)
 
     def _settled(self, done: int, stage: int) -> bool:
@@ -375,8 +411,9 @@ class Search:
                 continue
             seeker.stages += 1
             if seeker.stages == _STAGES_A_START or stage == 1:
-                self._ends.append(seeker.replicas.score)
-        confirmed = sum(end >= self.best.score - _SAME for end in self._ends)
+                find = Find(0.0, seeker.replicas.score, seeker.replicas.trees())
+                self._ends.append(find)
+        confirmed = sum(end.score >= self.best.score - _SAME for end in self._ends)
         return (
             confirmed >= _CONFIRMATIONS
             and done >= _LEAST_DRAWS
@@ -392,3 +429,28 @@ class Search:
         best.fit()
         columns = data.x.reshape(-1, len(data.y))[:, used].T
         return is_noise(columns, best.residual()[used])
+
+
+def _most_different(finds: list[Find], n: int) -> list[Find]:
+    """Return up to n states, of those given best first, that have little in common.
+
+    First those with columns that none before them has, then those with another structure.
+    """
+    chosen: list[Find] = []
+    for key in (_columns, _structure):
+        taken = {key(find) for find in chosen}
+        for find in finds:
+            if len(chosen) < n and key(find) not in taken:
+                taken.add(key(find))
+                chosen.append(find)
+    return chosen
+
+
+def _columns(find: Find) -> frozenset[int]:
+    return frozenset(
+        column for tree in find.trees for column in tree["feature"][tree["op"] == FEATURE].tolist()
+    )
+
+
+def _structure(find: Find) -> tuple[str, ...]:
+    return tuple(sorted(map(skeleton, find.trees)))

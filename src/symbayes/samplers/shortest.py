@@ -50,6 +50,8 @@ class Shortest:
         while helped and not watch.should_stop(share):
             helped = False
             for trees in shorter_states(best.trees, table, self._problem.operator_weights):
+                if watch.should_stop(share):
+                    break
                 chain = guest(self._problem, seeker.seed, trees)
                 if chain.score > best.score + _SHORTER:
                     best.remember(chain.score, chain.trees(), watch.seconds)

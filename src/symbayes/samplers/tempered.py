@@ -8,7 +8,6 @@ it ends early when the draws agree.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,12 +21,11 @@ from ..prior import NoisePrior, require_count, require_real
 from ..problem import Problem, some_rows
 from ..trace import ChainTrace, LadderRecord, Trace, split_terms
 from .exactness import exact_rss
-from .exchange import drawing
 from .ladder import Replicas, Round, mean_cost
 from .pause import Pause, Point, Save, save_nothing
 from .rounds import round_length, run_even_rounds
 from .running import Report, Watch, Workers, advance_all
-from .search import OPTIMISED, Found, Search
+from .search import NEAR, OPTIMISED, Found, Search
 from .seekers import Seeker
 from .telling import teller
 
@@ -46,11 +44,6 @@ _DRAWS_A_SCORE = 4
 # Draws that are kept, at most: in all, of a ladder, and of a ladder where there are very many. More
 # would take memory; with 10,000 independent ones the error of a probability is 0.005 at most.
 _MOST_KEPT, _MOST_KEPT_A_LADDER, _FEWEST_KEPT = 80_000, 10_000, 1000
-# A ladder so many nats behind the best takes over its state.
-_HOPELESS = 10.0
-# By so many nats a state has to be better than another of equal rank, so that rounding errors have
-# no say.
-_BETTER = 1.0
 # While drawing, one so far behind on average shows that warm-up was not over: it is gone through
 # again, at most so many times.
 _FAR_BEHIND, _MOST_RESTARTS = 25.0, 3
@@ -190,7 +183,7 @@ class TemperedSampler:
         if self.search and tune > 0:
             search = Search(
                 problem, self.powers, [seed.spawn(1)[0] for seed in seeds],
-                self.steps_per_draw,
+                self.steps_per_draw, watch.left(_SEARCH_SHARE),
             )  # fmt: skip
             if state is None:
                 search.begin_at(guesses)
@@ -210,8 +203,7 @@ class TemperedSampler:
                 search_counts=search.counts(),
                 pause=Pause([], made=0, exact=found.exact),
             )
-        exchanges = np.random.default_rng(seeds[0].spawn(1)[0])
-        return ladders, replace(begun, pause=replace(begun.pause, exchanges=exchanges))
+        return ladders, begun
 
     def in_stages(self, problem: Problem) -> Problem:
         """Return the problem as it is judged: on a part of the rows first where that pays."""
@@ -245,17 +237,15 @@ class TemperedSampler:
                 tell("settling", done + start + more, total)
                 save(i, start + more)
 
-            def advance(rounds: list[tuple[int, int | None]]) -> None:
-                for n, _ in rounds:
+            def advance(rounds: list[int]) -> None:
+                for n in rounds:
                     advance_all(workers, ladders, Round(self.steps_per_draw, n))
 
-            done += start + run_even_rounds(
-                advance, n - start, length, watch, share, after, first=start
-            )
+            done += start + run_even_rounds(advance, n - start, length, watch, share, after)
             if watch.should_stop(share):
                 break
             if i == 0:
-                _catch_up(ladders, [ladder.score for ladder in ladders], _HOPELESS)
+                _catch_up(ladders, [ladder.score for ladder in ladders], NEAR)
             for ladder in ladders:
                 ladder.adapt()
         for ladder in ladders:
@@ -268,8 +258,8 @@ class TemperedSampler:
     def _draw(self, ladders, draws, begun, workers, watch, tell, save) -> Trace | None:
         """Return a trace with all draws; None if a ladder has left others far behind meanwhile.
 
-        Looks and exchanges come after certain numbers of draws, counted from the first of all:
-        where a run paused makes no difference.
+        Looks come after certain numbers of draws, counted from the first of all: where a run
+        paused makes no difference.
         """
         traces, pause = begun.chains, begun.pause
         done, at_last_look = pause.made, pause.spent
@@ -288,12 +278,11 @@ class TemperedSampler:
             if more < n:  # else the look at them comes first
                 save(lambda: Point(so_far(more)))
 
-        def keep(rounds: list[tuple[int, int | None]]) -> None:
-            legs = [
-                drawing(ladders, traces, self.steps_per_draw, *one, pause.exchanges)
-                for one in rounds
-            ]
-            workers.advance_by_legs(ladders, legs)
+        def keep(rounds: list[int], steps: int = self.steps_per_draw) -> None:
+            orders = [Round(steps, n, keep=True) for n in rounds]
+            workers.advance_rounds(
+                ladders, orders, lambda i, order: traces[i].extend(ladders[i].output, order.n_draws)
+            )
 
         pairs = list(zip(ladders, traces, strict=True))
         length = round_length(len(ladders[0].problem.data.y))
@@ -304,13 +293,17 @@ class TemperedSampler:
                 break
             since_look = done % _DRAWS_A_LOOK
             n = min(_DRAWS_A_LOOK - since_look, draws - done)
-            made = run_even_rounds(keep, n, length, watch, 1.0, after, since_look, _DRAWS_A_LOOK)
+            made = run_even_rounds(keep, n, length, watch, 1.0, after)
             cost = mean_cost(ladders)
             done += made
             spent = at_last_look + (since_look + made) * cost
             if since_look + made == _DRAWS_A_LOOK:
                 at_last_look = spent
-            enough = settled(traces, floor)
+            trips = sum(int(ladder.ladder.clock[1]) for ladder in ladders)
+            enough = settled(
+                traces, ladders[0].problem, floor, trips if self.temperatures > 1 else None,
+                _DRAWS_A_LOOK,
+            )  # fmt: skip
             may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
             if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
                 means = [_mean_score(*pair) for pair in pairs]
@@ -319,7 +312,7 @@ class TemperedSampler:
         complete = max(spent, done) >= draws or (enough and may_settle)
         if done == 0:
             # Stopped before the first draw: the states warm-up has reached are what there is.
-            keep([(1, None)])
+            keep([1], self.steps_per_draw if begun.warmed_up else 1)
             done = 1
         trace = replace(
             so_far(),
@@ -345,8 +338,7 @@ class TemperedSampler:
 def _restored(problem: Problem, before: Trace) -> tuple[list[Replicas], Trace]:
     """Return the ladders of an earlier run, and its trace, which it keeps as it is."""
     ladders = [Replicas.restored(problem, state) for state in before.pause.ladders]
-    pause = replace(before.pause, exchanges=deepcopy(before.pause.exchanges))
-    return ladders, replace(before, chains=[chain.copy() for chain in before.chains], pause=pause)
+    return ladders, replace(before, chains=[chain.copy() for chain in before.chains])
 
 
 def _new_chains(n_ladders: int) -> list[ChainTrace]:
@@ -371,14 +363,15 @@ def _paused(begun: Trace, ladders: list[Replicas], **changes: Any) -> Trace:
 
 
 def _begin_at(ladders: list[Replicas], found: Found, workers: Workers) -> None:
-    """Start the ladders where the search ended."""
+    """Start the ladders where the search ended, each with the temperatures of one of its own."""
 
-    def begin(ladder: Replicas, seeker: Seeker) -> None:
+    def begin(ladder: Replicas, seeker: Seeker, trees: list[np.ndarray]) -> None:
         ladder.take_over(seeker.replicas)
         if found.trees:
-            ladder.spread(found.trees, _HOPELESS)
+            ladder.put(trees)
+            ladder.spread(trees, NEAR)
 
-    workers.each(begin, ladders, found.seekers)
+    workers.each(begin, ladders, found.seekers, found.starts)
 
 
 def _catch_up(ladders: list[Replicas], scores: list[float], nats: float) -> bool:
@@ -386,7 +379,7 @@ def _catch_up(ladders: list[Replicas], scores: list[float], nats: float) -> bool
     best = ladders[int(np.argmax(scores))].trees()
     behind = [i for i, score in enumerate(scores) if score < max(scores) - nats]
     for i in behind:
-        ladders[i].spread(best, _BETTER)
+        ladders[i].spread(best, NEAR)
     return bool(behind)
 
 

@@ -6,40 +6,16 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from queue import PriorityQueue
+from heapq import heappop, heappush
 
 
 class NoStart(RuntimeError):
     """No formula could be found that has a finite value on all rows."""
 
 
-class Meeting:
-    """Where two pieces of work wait for each other, and do something together.
-
-    Parameters
-    ----------
-    action : callable
-        What is done by the one that comes last, while the other rests.
-    """
-
-    def __init__(self, action: Callable[[], object]):
-        self._action = action
-        self._first: list[Turn] = []
-        self._lock = threading.Lock()
-
-    def join(self, turn: Turn) -> list[Turn]:
-        """Come to it; return who goes on: nobody as long as one is missing, else both."""
-        with self._lock:
-            self._first.append(turn)
-            if len(self._first) == 1:
-                return []
-        self._action()
-        return self._first
-
-
-#: Work stops by itself now and then. It says where it has to go on (None), where it could end with
-#: so many draws, and where it waits for somebody.
-Work = Generator["int | Meeting | None", None, int]
+#: Work stops by itself now and then. It says where it has to go on (None), and where it could end
+#: (the number of its draws so far).
+Work = Generator["int | None", None, int]
 
 
 @dataclass(order=True)
@@ -55,8 +31,7 @@ class Turn:
     seconds: float
     """Minus the seconds that it has taken so far."""
     i: int
-    work: Work | None = field(compare=False)
-    """None tells a thread to end."""
+    work: Work = field(compare=False)
 
 
 def never() -> bool:
@@ -71,60 +46,70 @@ class Turns:
     ----------
     work : sequence of generators
         What they return are the results; of one that has no start it is None.
-    threads : int
-        How many threads take turns.
     stop : callable
         Whether work is to end where it could.
     """
 
-    def __init__(self, work: Sequence[Work], threads: int = 1, stop: Callable[[], bool] = never):
+    def __init__(self, work: Sequence[Work], stop: Callable[[], bool] = never):
         self.results: list[int | None] = [None] * len(work)
-        self._threads, self._should_stop = threads, stop
-        self._queue: PriorityQueue[Turn] = PriorityQueue()
-        self._lock = threading.Lock()
-        self._going_on, self._stopped = len(work), False
-        for i, one in enumerate(work):
-            self._queue.put(Turn(0, 0.0, i, one))
-        if not work:
-            self.stop()
+        self._should_stop = stop
+        # Read and changed only by who holds `_change`. A turn is ready, or a thread is at it, or
+        # it has ended.
+        self._change = threading.Condition()
+        self._ready = [Turn(0, 0.0, i, one) for i, one in enumerate(work)]  # a heap
+        self._at_work = 0
+        self._stopped = False
 
     def take(self) -> None:
-        """Take turns until all work has ended."""
-        while not self._stopped and (turn := self._queue.get()).work is not None:
+        """Take turns until all work has ended; any number of threads may do so."""
+        while (turn := self._begin()) is not None:
+            goes_on = False
             try:
-                self._go_on(turn, turn.work)
+                goes_on = self._go_on(turn)
             except BaseException:
                 self.stop()
                 raise
+            finally:
+                self._end(turn, goes_on)
 
     def stop(self) -> None:
         """Let threads end after the parts they are at."""
-        self._stopped = True
-        for _ in range(self._threads):
-            self._queue.put(Turn(-1, 0.0, -1, None))
+        with self._change:
+            self._stopped = True
+            self._change.notify_all()
 
-    def _go_on(self, turn: Turn, work: Work) -> None:
-        next_turns: list[Turn] = []
+    def _begin(self) -> Turn | None:
+        """Return the next turn, as soon as there is one; None if there will be none any more."""
+        with self._change:
+            while not (self._ready or self._stopped or self._at_work == 0):
+                self._change.wait()
+            if self._stopped or not self._ready:
+                return None
+            self._at_work += 1
+            return heappop(self._ready)
+
+    def _end(self, turn: Turn, goes_on: bool) -> None:
+        """Note that a turn is over, and whether its work goes on."""
+        with self._change:
+            self._at_work -= 1
+            if goes_on:
+                heappush(self._ready, turn)
+            self._change.notify_all()
+
+    def _go_on(self, turn: Turn) -> bool:
+        """Let work go on by one part; return whether there is more of it."""
         began = time.monotonic()
         try:
-            place = next(work)
-            turn.number += 1
-            turn.seconds -= time.monotonic() - began
+            place = next(turn.work)
         except StopIteration as end:
             self.results[turn.i] = end.value
+            return False
         except NoStart:
-            pass
-        else:
-            if isinstance(place, Meeting):
-                next_turns = place.join(turn)
-            elif place is not None and self._should_stop():
-                self.results[turn.i] = place
-                work.close()
-            else:
-                next_turns = [turn]
-        for one in next_turns:
-            self._queue.put(one)
-        with self._lock:
-            self._going_on += len(next_turns) - 1
-            if self._going_on == 0:  # those who wait for somebody who has ended wait in vain
-                self.stop()
+            return False
+        turn.number += 1
+        turn.seconds -= time.monotonic() - began
+        if place is not None and self._should_stop():
+            self.results[turn.i] = place
+            turn.work.close()
+            return False
+        return True
