@@ -1,5 +1,7 @@
 """Intervals, draws and the choice of a formula."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,6 +55,22 @@ def test_draws_repeat_and_belong_together(model):
     assert abs(difference) < 5 * draws.std() * np.sqrt(2 / 2000)
 
 
+def test_intervals_where_a_formula_has_no_value():
+    """Left of 0 the square root is left out, and the others predict as they did."""
+    rng = np.random.default_rng(91)
+    x = np.linspace(0, 1, 25)[:, None]
+    y = np.sqrt(x[:, 0]) + rng.normal(0, 0.1, 25)
+    found = small(operators=["sqrt", "square"], draws=400, chains=2).fit(x, y)
+    with pytest.warns(SamplingWarning, match="no finite value on 1 of 1 rows"):
+        lower, upper = found.predict_interval([[-0.05]])
+    with pytest.warns(SamplingWarning):
+        draws = found.sample_predictive([[-0.05]], 20_000)[:, 0]
+    # To ten standard errors of a quantile of so many draws.
+    for p, end in ((0.05, lower[0]), (0.95, upper[0])):
+        assert abs(np.mean(draws <= end) - p) < 0.016
+    assert lower[0] < np.median(draws) < upper[0]
+
+
 def test_draws_without_a_value_are_replaced():
     positive = np.abs(X) + 0.1
     y = np.log(positive[:, 0]) + RNG.normal(0, 0.5, 60)
@@ -87,13 +105,50 @@ def test_bad_questions(model, call, error, says):
 def test_extrapolation_is_told_once():
     found = small().fit(X, NOISY)
     found.predict(1.05 * X)
-    with pytest.warns(SamplingWarning, match="1 of 1 rows lie well outside .*columns 'x0'"):
+    with pytest.warns(SamplingWarning, match="1 of 1 rows lie well outside .*columns 'x0'") as told:
         found.predict([[9.0, 0.0]])
+    assert told[0].filename == __file__  # where it was asked for
     found.predict([[9.0, 0.0]])
     found.predict_interval([[9.0, 0.0]])
     found.fit(X, NOISY)
     with pytest.warns(SamplingWarning, match="once for each fit"):
         found.predict_interval([[9.0, 0.0]])
+
+
+@pytest.mark.parametrize("kind", ["mean", "observation"])
+def test_predictions_lie_inside_their_intervals(model, kind):
+    """Also where formulas part ways."""
+    rows = np.vstack([X, 3.0 * X])
+    found = model.combined("pool")  # what it has told is its own
+    with pytest.warns(SamplingWarning):
+        predicted, std = found.predict(rows, return_std=True)
+    for level in (0.5, 0.8, 0.95):
+        lower, upper = found.predict_interval(rows, level, kind)
+        assert ((lower <= predicted) & (predicted <= upper)).all()
+    lower, upper = found.predict_interval(rows, 0.6826894921)
+    np.testing.assert_allclose(std, (upper - lower) / 2, rtol=1e-6)
+
+
+def test_wild_formulas_are_told_once():
+    """A few draws of exp(exp(x)) are nothing at the training rows, and all at a new one."""
+    found = small(draws=200, operators=["square"]).fit(X, NOISY)
+    weight, model = found._posterior.mixture.models[0]
+    steep = replace(model, beta=1e6 * model.beta)
+    shares = [(0.97 * weight, model), (0.03 * weight, steep)]
+    mixture = replace(
+        found._posterior.mixture, models=[*shares, *found._posterior.mixture.models[1:]]
+    )
+    calm = found.predict(X)
+    found._posterior = replace(found._posterior, mixture=mixture)
+    what = r"disagree wildly on \d+ of 60 rows: there up to 3%"
+    with pytest.warns(SamplingWarning, match=what) as told:
+        predicted = found.predict(X)
+    assert told[0].filename == __file__
+    assert np.abs(predicted - calm).max() < 0.1 * np.std(NOISY)
+    found.predict(X)
+    again = found.combined("pool")
+    with pytest.warns(SamplingWarning, match="once for each fit"):
+        again.predict(X)
 
 
 def test_a_column_that_no_formula_uses_may_have_any_value():

@@ -36,7 +36,9 @@ def test_standard_errors_of_linear_regression():
     beta, rss, *_ = np.linalg.lstsq(design, y, rcond=None)
     expected = np.sqrt(rss[0] / 57 * np.diag(np.linalg.inv(design.T @ design)))
     text = f"{beta[0]}*x0 + {beta[1]}*x1 + {beta[2]}"
-    np.testing.assert_allclose(sight(y).deviations(parse(text, NAMES)), expected, rtol=1e-4)
+    found, freedom = sight(y).deviations(parse(text, NAMES))
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert freedom == 57
 
 
 def test_standard_errors_of_a_curve():
@@ -44,23 +46,25 @@ def test_standard_errors_of_a_curve():
     best, covariance = optimize.curve_fit(
         lambda x, a, b: a * np.exp(b * x), X[:, 0], y, (2, 0.7), xtol=1e-12, ftol=1e-12
     )
-    found = sight(y).deviations(parse(f"{best[0]}*exp({best[1]}*x0)", NAMES))
+    found, _ = sight(y).deviations(parse(f"{best[0]}*exp({best[1]}*x0)", NAMES))
     np.testing.assert_allclose(found, np.sqrt(np.diag(covariance)), rtol=1e-3)
 
 
 def test_rows_that_stand_for_more():
     y = 3 * X[:, 0] + RNG.normal(0, 0.4, 60)
     expression = parse(f"{X[:, 0] @ y / (X[:, 0] @ X[:, 0])}*x0", NAMES)
-    one, many = sight(y).deviations(expression), sight(y, n=6000.0).deviations(expression)
-    np.testing.assert_allclose(many, one / 10, rtol=1e-6)
+    (one, _), (many, _) = (sight(y, n=n).deviations(expression) for n in (60.0, 6000.0))
+    # One constant was fitted, to 60 rows or to 6,000.
+    np.testing.assert_allclose(many, one / 10 * np.sqrt(59 / 60 * 6000 / 5999), rtol=1e-6)
 
 
 def test_a_constant_that_another_makes_up_for():
     expression = parse("2*exp(x0 + 1) + 3", NAMES)
     y = 2 * np.exp(X[:, 0] + 1) + 3 + RNG.normal(0, 0.1, 60)
-    found = sight(y).deviations(expression)
+    found, freedom = sight(y).deviations(expression)
     assert np.isinf(found[:2]).all()
     assert np.isfinite(found[2])
+    assert freedom == 60 - 2  # the first two are one
 
 
 def test_digits_are_those_that_mean_something():

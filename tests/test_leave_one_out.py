@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -48,13 +50,17 @@ class Model:
             NU * LAM + self.rss
         )
 
-    def log_density(self, x, y, plug_in):
+    def log_density(self, x, y, plug_in, n_all=None):
+        """Of a row that is predicted by these rows, of `n_all` if its noise was drawn with all."""
         at = evaluate_trees(self.trees, x[:, None])[:, 0] - self.mean
         mean = self.y_mean + at @ self.beta
         if plug_in:
-            return stats.norm.logpdf(y, mean, np.sqrt(NOISE))
+            n = self.n if n_all is None else n_all
+            left = max(n - 1 - self.k + NU, 1.0)
+            noise = NOISE * max(n + NU - 2, 1.0) / max(left - 2, 1.0)
+            return stats.norm.logpdf(y, mean, np.sqrt(noise))
         spread = self.n / (1 + self.n) * at @ np.linalg.solve(self.gram, at)
-        freedom = self.n - 1 + NU
+        freedom = max(self.n - 1 - self.k + NU, 1.0)
         variance = (NU * LAM + self.rss) / freedom * (1 + 1 / self.n + spread)
         return stats.t.logpdf(y, freedom, mean, np.sqrt(variance))
 
@@ -94,7 +100,7 @@ def refitted(x, y, weights, prior, plug_in):
         models = [Model(trees, x[left > 0], y[left > 0], left[left > 0]) for trees in SPACE]
         posterior = np.log(prior) + [model.log_likelihood(plug_in) for model in models]
         posterior -= logsumexp(posterior)
-        densities = [model.log_density(x[i], y[i], plug_in) for model in models]
+        densities = [model.log_density(x[i], y[i], plug_in, weights.sum()) for model in models]
         found.append(logsumexp(posterior + densities))
     return np.array(found)
 
@@ -197,3 +203,47 @@ def test_few_draws_are_not_ruled_by_one_of_them():
         density = np.exp([m.log_density(X[i], y[i], False) for m in models])
         assert held[i, 0] == pytest.approx(np.log(ratio @ density / ratio.sum()), abs=1e-8)
     assert np.abs(free - held).max() > 1e-6
+
+
+@settings(derandomize=True, max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.one_of(st.floats(1e-3, 1.0), st.sampled_from([0.0, 1e-300])), min_size=6, max_size=6
+    ).filter(any),
+    st.integers(1, 10**6),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([1.0, 1e-12, 1e12]),
+)
+def test_any_chain_against_fits_without_each_row(shares, n_draws, plug_in, spike, unit):
+    """Few draws, models without weight, a row that one model cannot do without, y in any units."""
+    x = X.copy()
+    if spike:
+        x[:, 1] = 1.0
+        x[5, 1] = 2.0
+    weights = np.ones(N)
+    y = scaled(Y, weights)
+    mixture, place = mixture_of(x, unit * y, weights, plug_in)
+    # The last model has redundant terms where there is a spike, and no chain visits such.
+    kept = np.array([1.0, *shares[1:5], 0.0] if spike else shares)[place]
+    found = chain_densities(mixture, kept[None], [n_draws], x, unit * y, weights)[:, 0]
+    for i in range(N):
+        rows = np.arange(N) != i
+        ratios, densities, own = [], [], []
+        for j in np.flatnonzero(kept):
+            trees = SPACE[place[j]]
+            if spike and i == 5 and any(1 in t["feature"] for t in trees):
+                continue
+            left = Model(trees, x[rows], y[rows], weights[rows])
+            whole = Model(trees, x, y, weights)
+            ratios.append(left.log_likelihood(plug_in) - whole.log_likelihood(plug_in))
+            densities.append(left.log_density(x[i], y[i], plug_in, N))
+            own.append(kept[j])
+        if not own:
+            assert found[i] == -np.inf
+            continue
+        log_share = np.log(np.array(own) / kept.sum())
+        most = logsumexp(ratios + log_share) + 0.5 * np.log(n_draws)
+        weight = np.minimum(ratios, most) + log_share
+        expected = logsumexp(weight + densities) - logsumexp(weight)
+        assert found[i] == pytest.approx(expected, abs=1e-6)

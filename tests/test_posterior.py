@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TreePrior
 from symbayes.evaluation import evaluate_trees
@@ -54,7 +55,7 @@ class Result:
     def __init__(self, found, fitter):
         self.models, self.formula_models = found.mixture.models, found.formula_models
         self.predict, self.sample = found.mixture.predict, found.mixture.sample
-        self.quantiles = found.mixture.quantiles
+        self.quantiles, self.deviations = found.mixture.quantiles, found.mixture.deviations
         self.leading_by_chain = found.leading_by_chain
         n_columns = len(fitter.columns)
         self._lister = Lister(fitter, [f"x{i}" for i in range(n_columns)], np.arange(n_columns))
@@ -84,29 +85,36 @@ def test_predictive_distribution_of_one_model():
     x, n = X[:, 0], 40
     slope, intercept = np.polyfit(x, Y, 1)
     rss = np.sum((Y - intercept - slope * x) ** 2)
-    noise = (1e-12 * np.var(Y) + rss) / (n - 3 + 1)
+    noise = (1e-12 * np.var(Y) + rss) / (n - 2)
     new = np.array([[0.0, 0.0], [1.0, 0.0], [30.0, 0.0]])
-    mean, std, left_out = result.predict(new)
+    mean, far, left_out = result.predict(new)
     np.testing.assert_allclose(mean, intercept + slope * new[:, 0], rtol=1e-10)
     leverage = (new[:, 0] - x.mean()) ** 2 / np.sum((x - x.mean()) ** 2)
-    np.testing.assert_allclose(std, np.sqrt(noise * (1 + 1 / n + n / (n + 1) * leverage)))
-    np.testing.assert_allclose(left_out, 0.0, atol=1e-12)
+    scale = np.sqrt(noise * (1 + 1 / n + n / (n + 1) * leverage))
+    # What would hold 68.3 per cent of a normal distribution within one standard deviation.
+    one = stats.t.ppf(stats.norm.cdf(1.0), n - 2)
+    np.testing.assert_allclose(result.deviations(new), one * scale)
+    for share in (far, left_out):
+        np.testing.assert_allclose(share, 0.0, atol=1e-12)
 
 
 def test_plug_in_predictions_have_the_noise_of_the_draws_only():
     result = posterior([[tree(0)]], plug_in=True, noise=0.25)
-    _, std, _ = result.predict(np.array([[0.0, 0.0], [30.0, 0.0]]))
-    np.testing.assert_allclose(std, 0.5 * np.std(Y), rtol=1e-12)
+    std = result.deviations(np.array([[0.0, 0.0], [30.0, 0.0]]))
+    # Drawn with 41 degrees of freedom, of which 38 are left: the ratio of the means of both laws.
+    np.testing.assert_allclose(std, 0.5 * np.std(Y) * np.sqrt(39 / 36), rtol=1e-9)
 
 
 def test_mixture_of_models():
     both = posterior([[tree(0)], [tree(0)], [tree(1)], [tree(0)]])
     assert [weight for weight, _ in both.models] == pytest.approx([0.75, 0.25])
-    (m0, s0, _), (m1, s1, _) = (posterior([[tree(i)]]).predict(X) for i in (0, 1))
-    mean, std, _ = both.predict(X)
-    np.testing.assert_allclose(mean, 0.75 * m0 + 0.25 * m1)
-    second = 0.75 * (s0**2 + m0**2) + 0.25 * (s1**2 + m1**2)
-    np.testing.assert_allclose(std, np.sqrt(second - mean**2))
+    (m0, *_), (m1, *_) = (posterior([[tree(i)]]).predict(X) for i in (0, 1))
+    mean, _, _ = both.predict(X)
+    # Where the two are far apart, it stays in the middle half of the posterior.
+    (lower, upper), _ = both.quantiles(X, (0.26, 0.74), False)
+    expected = np.clip(0.75 * m0 + 0.25 * m1, lower, upper)
+    np.testing.assert_allclose(mean, expected)
+    assert 0.2 < np.mean(np.isclose(mean, 0.75 * m0 + 0.25 * m1)) < 1.0
 
 
 def test_chains_count_the_same_whatever_their_length():
@@ -220,9 +228,11 @@ def test_no_terms():
     frame, formulas = table_of(result)
     assert formulas[0].predict(X[:1])[0] == pytest.approx(Y.mean(), rel=1e-12)
     assert frame["r2"][0] == pytest.approx(0.0, abs=1e-12)
-    mean, std, _ = result.predict(X[:3])
+    mean, _, _ = result.predict(X[:3])
     np.testing.assert_allclose(mean, Y.mean())
-    np.testing.assert_allclose(std, np.sqrt(np.sum((Y - Y.mean()) ** 2) / 38 * (1 + 1 / 40)))
+    scale = np.sqrt(np.sum((Y - Y.mean()) ** 2) / 39 * (1 + 1 / 40))
+    std = stats.t.ppf(stats.norm.cdf(1.0), 39) * scale
+    np.testing.assert_allclose(result.deviations(X[:3]), std)
     assert formulas[0].features == []
 
 
@@ -297,27 +307,34 @@ def test_large_tables_are_fitted_on_a_thinned_sample(monkeypatch):
 
 
 @pytest.mark.parametrize("plug_in", [False, True])
-def test_samples_have_the_mean_and_spread_of_the_prediction(plug_in):
+def test_samples_have_the_middle_and_spread_of_the_prediction(plug_in):
     result = posterior([[tree("square", 0), tree(1)], [tree(1)]], plug_in=plug_in)
     means, noises = result.sample(X[:5], 20_000, np.random.default_rng(3))
     assert means.shape == (20_000, 5)
     observed = means + noises[:, None] * np.random.default_rng(4).normal(size=means.shape)
-    mean, std, _ = result.predict(X[:5])
-    # Six standard errors of the mean; the spread to 5 %, many standard errors.
-    assert np.all(np.abs(observed.mean(axis=0) - mean) < 6 * std / np.sqrt(20_000))
-    np.testing.assert_allclose(observed.std(axis=0), std, rtol=0.05)
+    # Six standard errors of a share of so many draws.
+    slack = 6 * 0.5 / np.sqrt(20_000)
+    for draws in (means, observed):
+        below = np.mean(draws <= result.predict(X[:5])[0], axis=0)
+        assert (np.abs(below - 0.5) < 0.25 + slack).all()
+    lower, upper = np.quantile(observed, (stats.norm.cdf(-1.0), stats.norm.cdf(1.0)), axis=0)
+    np.testing.assert_allclose((upper - lower) / 2, result.deviations(X[:5]), rtol=0.05)
 
 
-def test_a_formula_without_weight_cannot_ruin_a_prediction():
-    """One draw in a thousand takes off between the training rows and the new one."""
+@pytest.mark.parametrize("share", [1, 95])
+def test_formulas_of_little_weight_cannot_ruin_a_prediction(share):
+    """Of a thousand draws few take off between the training rows and the new one."""
     steep = tree("exp", "exp", "square", 0)
     good = [tree("square", 0), tree(1)]
-    mixed = posterior([good] * 999 + [[steep]])
+    mixed = posterior([good] * (1000 - share) + [[steep]] * share)
     alone = posterior([good])
-    new = np.array([[2.6, 1.0]])
-    assert evaluate_trees([steep], new.T)[0, 0] > 1e300
-    for got, expected in zip(mixed.predict(new)[:2], alone.predict(new)[:2], strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-9)
+    new = np.array([[2.5, 1.0]])
+    assert 1e200 < evaluate_trees([steep], new.T)[0, 0] < np.inf
+    mean, far, _ = mixed.predict(new)
+    np.testing.assert_allclose(mean, alone.predict(new)[0], rtol=1e-9)
+    np.testing.assert_allclose(far, share / 1000)
+    # As much as the posterior of the others says of its tails, and no more.
+    np.testing.assert_allclose(mixed.deviations(new), alone.deviations(new), rtol=0.6)
 
 
 def test_predicting_in_chunks_changes_nothing(monkeypatch):

@@ -73,7 +73,7 @@ def test_some_rows_know_what_all_rows_say():
         spread = table.y.std()
         sight = Sight(table.X.T, table.y, table.weights, (1.0, 1e-12), spread)
         assert sight.share == pytest.approx(5.0)
-        deviation = sight.deviations(formula)
+        deviation, _ = sight.deviations(formula)
         inside += int(abs(b + 2.7) < 1.645 * deviation[1])
         simple = rounded(formula, sight)
         whole = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from numbers import Integral
 from pathlib import Path
@@ -15,10 +14,12 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from . import expression as ex
+from .cautions import is_wild, tell_left_out, tell_outside, tell_wild
 from .constants import Sight, signs
 from .formula import Formula
 from .parameters import check_choice, check_level, generator
 from .posterior import Posterior
+from .prediction import FAR
 from .prior import require_count
 from .report import write_report
 from .selection import RULES, pareto, select
@@ -26,17 +27,11 @@ from .stages import Stages
 from .storage import save_model
 from .validation import Table, check_new_rows, column_name, feature_names
 
-# A share of draws below this is a rounding error.
-_NONE = 1.0e-9
 # Rows may lie outside the training range by this part of it before anything is said: the ends of a
 # sample are not the ends of what it was drawn from, and in cross-validation some rows always are.
 _BEYOND = 0.1
 # What intervals and draws are of.
 _KINDS = ("mean", "observation")
-
-
-class SamplingWarning(UserWarning):
-    """A run did not go as far as it was meant to, or a prediction needs care."""
 
 
 class Answers:
@@ -56,18 +51,23 @@ class Answers:
     _near: float
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Predict by the posterior mean.
+        """Predict by a posterior mean that no tenth of the posterior can move.
 
         It is the mean over formulas, weighted by their probabilities, not the value of
-        `best_formula_`. At each row the most extreme draws are left out, 0.2 per cent of the
-        posterior on either side, as are those without a finite value there.
+        `best_formula_`. Formulas of little weight may take off at a row, also between the training
+        rows: the tenth of the posterior that predicts most there counts with the least value in
+        it, the tenth that predicts least with the largest, and draws without a finite value are
+        left out. A prediction lies inside all intervals of `predict_interval` of 50 per cent or
+        more. Where more than one per cent of the posterior is far from it, a warning says so, once
+        for each fit.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_rows, n_columns)
         return_std : bool
-            Whether to return the standard deviation of the predictive distribution as well:
-            spread between formulas, uncertainty of coefficients, and noise.
+            Whether to return the spread of the predictive distribution as well: that between
+            formulas, of coefficients, and of the noise. It is half the width of the interval that
+            holds 68.3 per cent, which is the standard deviation where it is normal.
 
         Returns
         -------
@@ -75,9 +75,12 @@ class Answers:
         std : ndarray of shape (n_rows,), only with `return_std`
         """
         X = self._new_rows(X)
-        mean, std, left_out = self._posterior.mixture.predict(X)
-        _tell_left_out(left_out)
-        return (mean, std) if return_std else mean
+        mixture = self._posterior.mixture
+        mean, far, left_out = mixture.predict(X)
+        tell_left_out(left_out)
+        if is_wild(far).any() and self._not_told("wild"):
+            tell_wild(far, FAR)
+        return (mean, mixture.deviations(X)) if return_std else mean
 
     def predict_interval(
         self, X: Any, level: float = 0.9, kind: str = "observation"
@@ -117,7 +120,7 @@ class Answers:
         (lower, upper), left_out = self._posterior.mixture.quantiles(
             X, (tail, 1.0 - tail), kind == "observation"
         )
-        _tell_left_out(left_out)
+        tell_left_out(left_out)
         return lower, upper
 
     def sample_predictive(
@@ -154,7 +157,7 @@ class Answers:
             good = finite[:, row]
             draws[~good, row] = rng.choice(draws[good, row], int((~good).sum()))
         draws[:, ~finite.any(axis=0)] = np.nan
-        _tell_left_out(1.0 - finite.mean(axis=0))
+        tell_left_out(1.0 - finite.mean(axis=0))
         return draws + noise * rng.normal(size=draws.shape) if kind == "observation" else draws
 
     def to_arviz(self, max_rows: int = 1000, random_state: Any = 0) -> Any:
@@ -263,8 +266,8 @@ class Answers:
         )
         expression = self.formula_objects_[formula]._expression
         value = np.array(list(ex.constants(expression))) * list(signs(expression))
-        std = sight.deviations(expression)
-        reach = std * stats.t.ppf(0.5 + 0.5 * float(level), max(mixture.n - 1.0 - len(std), 1.0))
+        std, df = sight.deviations(expression)
+        reach = std * stats.t.ppf(0.5 + 0.5 * float(level), df)
         return pd.DataFrame(
             {"value": value, "std": std, "lower": value - reach, "upper": value + reach}
         )
@@ -360,6 +363,13 @@ class Answers:
         X = check_new_rows(self, X)
         if len(self._used) < X.shape[1]:
             X = X[:, self._used]
+        outside, names = self._outside(X)
+        if names and self._not_told("range"):
+            tell_outside(outside, names)
+        return X
+
+    def _outside(self, X: np.ndarray) -> tuple[np.ndarray, list[str]]:
+        """Return which rows lie well outside the training range, and in which columns."""
         low, high = self._range
         beyond = _BEYOND * (high - low)
         outside, names = np.zeros(len(X), bool), []
@@ -368,27 +378,11 @@ class Answers:
             if rows.any():
                 outside |= rows
                 names.append(column_name(self, self._used[i]))
-        if names and "range" not in self._told:
-            self._told.add("range")
-            shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-            warnings.warn(
-                f"{int(outside.sum())} of {len(X)} rows lie well outside the range of "
-                f"the training rows (columns {shown}); predictions there are as good as the "
-                "formulas are, and intervals may be too narrow. This is said once for each fit.",
-                SamplingWarning,
-                stacklevel=3,
-            )
-        return X
+        return outside, names
 
-
-def _tell_left_out(left_out: np.ndarray) -> None:
-    if not (left_out > _NONE).any():
-        return
-    rows = int((left_out > _NONE).sum())
-    warnings.warn(
-        f"some formulas have no finite value on {rows} of {len(left_out)} rows and were left out "
-        f"there (up to {max(left_out.max(), 0.01):.0%} of the posterior)"
-        + ("; rows where none has one are nan" if (left_out > 1 - _NONE).any() else ""),
-        SamplingWarning,
-        stacklevel=3,
-    )
+    def _not_told(self, what: str) -> bool:
+        """Return whether something is new to whoever uses this fit, which then it is no more."""
+        if what in self._told:
+            return False
+        self._told.add(what)
+        return True

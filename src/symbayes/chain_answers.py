@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -126,9 +127,9 @@ class ChainAnswers(Answers):
             )
             self.diagnostics_ = self.diagnostics_ | {"verdict": verdict}
 
-    def _measure_stacking(self) -> None:
+    def _measure_stacking(self, stop: Callable[[], bool] = lambda: False) -> None:
         if self.diagnostics_["stacking_weights"] is None:
-            found = stack(self._posterior, self._rows)
+            found = stack(self._posterior, self._rows, stop)
             self.diagnostics_ = self.diagnostics_ | {
                 "stacking_weights": found.weights.tolist(), "stacking_gain": found.gain,
             }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,7 +29,7 @@ class Stacking:
     """Log predictive density of all rows, each left out in turn, less that of pooled chains."""
 
 
-def stack(posterior: Posterior, rows: Table) -> Stacking:
+def stack(posterior: Posterior, rows: Table, stop: Callable[[], bool] = lambda: False) -> Stacking:
     """Return the weights of chains whose mixture predicts best the rows that it has not seen.
 
     Parameters
@@ -36,6 +37,8 @@ def stack(posterior: Posterior, rows: Table) -> Stacking:
     posterior : Posterior
     rows : Table
         Training rows, of which at most 1,000 are left out in turn.
+    stop : callable
+        Whether it has to be given up: it raises OutOfTime.
     """
     rows = rows.sample(_MOST_ROWS)
     density = chain_densities(
@@ -45,6 +48,7 @@ def stack(posterior: Posterior, rows: Table) -> Stacking:
         rows.X[:, rows.used],
         rows.y,
         rows.weights,
+        stop,
     )
     seen = np.isfinite(density).any(axis=1)
     density, counts = density[seen], rows.weights[seen]

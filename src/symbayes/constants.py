@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from . import expression as ex
+from .fitted import freedom
 from .refit import MOST_ROWS, Residual, slopes
 
 # Directions that change the residuals by a smaller part of the largest change are not seen at all;
@@ -75,6 +77,19 @@ def signs(expression: ex.Expression, sign: int = 1) -> Iterator[int]:
             yield from signs(operand, before)
 
 
+class Deviations(NamedTuple):
+    """How well the data know constants; those that are fixed have zeros."""
+
+    deviation: np.ndarray
+    """Standard deviation of each, had these rows to do for all."""
+    natural: np.ndarray
+    """How far each moves y by its spread."""
+    loose: np.ndarray
+    """Which of them others can make up for, so that the data know them only together."""
+    n_seen: int
+    """Directions among them that the data see."""
+
+
 class Sight:
     """Some training rows, and what the residuals of an expression are there.
 
@@ -113,6 +128,7 @@ class Sight:
             self._table[list(places)] = columns[:, ::step]
         self._y, self.n = y[::step], float(weights.sum()) if n is None else n
         self.share = self.n / max(float(weights[::step].sum()), 1e-300)
+        self.noise_prior = noise_prior
         self.nu, self.lam = noise_prior
         self.y_scale = y_scale
 
@@ -143,20 +159,41 @@ class Sight:
             y = y - seen @ (seen.T @ base) / self._root
         return residual
 
-    def deviations(self, expression: ex.Expression) -> np.ndarray:
+    def deviations(self, expression: ex.Expression) -> tuple[np.ndarray, float]:
         """Return the posterior standard deviation of each constant, from left to right.
 
         It is that of the normal law that fits the posterior at the values given, with the noise
-        at its estimate; infinite for a constant that the data know nothing about.
+        at its estimate; infinite for a constant that the data know nothing about. The second
+        result is the degrees of freedom of that estimate.
         """
         values = np.array(list(ex.constants(expression)))
-        if not len(values):
-            return np.empty(0)
-        free = np.ones(len(values), dtype=bool)
-        deviation, _, loose = deviations(
-            self.residual(expression), values, free, self.nu * self.lam / self.share, self.y_scale
+        found = self.deviations_of(self.residual(expression), values, np.ones(len(values), bool))
+        deviation = np.where(found.loose, np.inf, found.deviation / np.sqrt(self.share))
+        return deviation, float(freedom(self.n, found.n_seen, self.noise_prior))
+
+    def deviations_of(self, residual: Residual, values: np.ndarray, free: np.ndarray) -> Deviations:
+        """Return how far the residuals at these rows know those of the constants that are free."""
+        base = residual(values)
+        deviation, natural = np.zeros((2, len(values)))
+        loose = np.zeros(len(values), dtype=bool)
+        if not free.any():
+            return Deviations(deviation, natural, loose, 0)
+        jacobian = slopes(
+            lambda part: residual(with_free(values, free, part)), values[free], base, self.y_scale
         )
-        return np.where(loose, np.inf, deviation / np.sqrt(self.share))
+        scale = _largest(jacobian)
+        jacobian = np.nan_to_num(jacobian / scale, nan=0.0, posinf=0.0, neginf=0.0)
+        _, sizes, directions = np.linalg.svd(jacobian, full_matrices=False)
+        seen = sizes > _SEEN * sizes[0]
+        n_seen = int(seen.sum())
+        inverse = directions[seen] / sizes[seen, None]
+        loose[free] = 1.0 - np.sum(directions[seen] ** 2, axis=0) > _LOOSE
+        squares = self.nu * self.lam + self.share * float(np.sum(base**2))
+        noise = squares / float(freedom(self.n, n_seen, self.noise_prior))
+        with np.errstate(over="ignore"):  # a constant that may be anything is not rounded
+            deviation[free] = np.sqrt(noise * np.sum(inverse**2, axis=0)) / scale
+            natural[free] = 1.0 / (scale * np.sqrt(np.maximum(np.mean(jacobian**2, axis=0), 1e-30)))
+        return Deviations(deviation, natural, loose, n_seen)
 
     def loss(self, expression: ex.Expression, values: Sequence[float]) -> float:
         """Return by how many nats other constants are worse."""
@@ -174,7 +211,7 @@ class Sight:
         only together need more: as many as it takes that rounding costs next to nothing.
         """
         values = np.array(list(ex.constants(expression)))
-        deviation = self.deviations(expression)
+        deviation, _ = self.deviations(expression)
         with np.errstate(all="ignore"):
             known = np.floor(np.log10(np.abs(values))) - np.floor(np.log10(deviation)) + 2.0
         # Constants that others can make up for need about as many as those that are known best.
@@ -201,32 +238,3 @@ def with_free(values: np.ndarray, free: np.ndarray, part: np.ndarray) -> np.ndar
     result = values.copy()
     result[free] = part
     return result
-
-
-def deviations(
-    residual: Residual, values: np.ndarray, free: np.ndarray, least: float, unit: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the standard deviation of each constant, and how far it moves y by its spread.
-
-    Both are 0 for constants that are fixed. The third result tells which constants others can make
-    up for, so that the data know them only together. `least` is added to the residual sum of
-    squares.
-    """
-    base = residual(values)
-    deviation, natural = np.zeros((2, len(values)))
-    loose = np.zeros(len(values), dtype=bool)
-    if free.any():
-        jacobian = slopes(
-            lambda part: residual(with_free(values, free, part)), values[free], base, unit
-        )
-        scale = _largest(jacobian)
-        jacobian = np.nan_to_num(jacobian / scale, nan=0.0, posinf=0.0, neginf=0.0)
-        _, sizes, directions = np.linalg.svd(jacobian, full_matrices=False)
-        seen = sizes > _SEEN * sizes[0]
-        inverse = directions[seen] / sizes[seen, None]
-        loose[free] = 1.0 - np.sum(directions[seen] ** 2, axis=0) > _LOOSE
-        noise = (float(np.sum(base**2)) + least) / max(len(base) - jacobian.shape[1], 1)
-        with np.errstate(over="ignore"):  # a constant that may be anything is not rounded
-            deviation[free] = np.sqrt(noise * np.sum(inverse**2, axis=0)) / scale
-            natural[free] = 1.0 / (scale * np.sqrt(np.maximum(np.mean(jacobian**2, axis=0), 1e-30)))
-    return deviation, natural, loose

@@ -6,6 +6,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# A guess at the noise below this part of the variance of y is no belief about it: it is there so
+# that the noise of an exact fit is above zero.
+_NO_BELIEF = 1.0e-9
+
+
+def freedom(
+    n: float | np.ndarray, fitted: float, noise_prior: tuple[float, float]
+) -> float | np.ndarray:
+    """Return the degrees of freedom of the noise: what is left of rows and belief, at least one.
+
+    Parameters
+    ----------
+    n : float or ndarray
+        Sum of the row weights.
+    fitted : float
+        Constants at their best values on these rows, the intercept included.
+    noise_prior : tuple
+        Shape and scale of the prior of the noise: its shape is what the belief is worth in rows.
+    """
+    shape, scale = noise_prior
+    return np.maximum(n + (shape if scale > _NO_BELIEF else 0.0) - fitted, 1.0)
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -53,3 +75,13 @@ class Model:
     """Posterior mean of the scaled noise variance."""
     coefficient_spread: float
     """Factor g / (1 + g) on the variance of the coefficients; 0 where they are plugged in."""
+
+    @property
+    def n_fitted(self) -> int:
+        """Constants at their best values: coefficients and intercept, those inside terms not.
+
+        A redundant term, as the paper's sampler may have, is no further one.
+        """
+        redundant = self.coefficient_spread == 0.0 and len(self.beta) > 1
+        rank = int(np.linalg.matrix_rank(self.inverse_root)) if redundant else len(self.beta)
+        return 1 + rank

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from . import expression as ex
 from .block_fitting import BlockFitter, LeastSquares
 from .evaluation import evaluate_trees
-from .fitted import Model, State
+from .fitted import Model, State, freedom
 from .folding import split
 from .kernels import opcodes
 from .polish import polish, tidied
@@ -101,7 +102,8 @@ class Fitter:
             noise, spread = state.noise_variance, 0.0
         else:
             # The mean of the inverse gamma, finite for all but the smallest tables.
-            noise = (nu * lam + rss) / max(n - 3.0 + nu, 1.0)
+            left = float(freedom(n, 1 + len(state.trees), (nu, lam)))
+            noise = (nu * lam + rss) / max(left - 2.0, 1.0)
             spread = n / (1.0 + n)
         shown = np.where(np.abs(beta) < _ROUNDING * np.sqrt(n), 0.0, beta)
         coefficients = shown * (problem.y_scale / length)
@@ -151,24 +153,26 @@ class Fitter:
         trees = tidied(state.trees[len(known) :], *self._data())
         return replace(state, trees=(*known, *trees))
 
-    def polished(self, model: Model) -> Model:
-        """Return a model with the best constants for its structure."""
+    def polished(self, model: Model, stop: Callable[[], bool] = lambda: False) -> Model:
+        """Return a model with the best constants for its structure, as far as it gets."""
         known, state = self.problem.known, model.state
         free = state.trees[len(known) :]
         if not any((tree["op"] == opcodes.LT).any() for tree in free):
             return model
-        trees = polish(free, *self._data())
+        trees = polish(free, *self._data(), stop)
         # It looks at a part of the rows; what does not hold on all of them is dropped.
         polished = self.fit(replace(state, trees=(*known, *trees)))
-        return model if polished is None else self._refined(polished)
+        return model if polished is None else self._refined(polished, stop)
 
-    def _refined(self, model: Model) -> Model:
+    def _refined(self, model: Model, stop: Callable[[], bool]) -> Model:
         """Return a model whose constants, the best on some rows, are the best on all."""
         places = free_constants(model.state.trees, len(self.problem.known))
         if len(self._y) <= MOST_ROWS or not places:
             return model
         columns, y = self.columns[:, : len(self._y)], self.scaled_y
         for _ in range(_MOST_STEPS):
+            if stop():
+                break
             trees = newton_step(model.state.trees, places, columns, y, self.weights)
             better = None if trees is None else self.fit(replace(model.state, trees=trees))
             if better is None or not better.mse < model.mse:
@@ -179,7 +183,7 @@ class Fitter:
                 break
         return model
 
-    def _data(self) -> tuple:
+    def _data(self) -> tuple[Any, Any, Any, Any, Any]:
         """Return what constants are looked after with."""
         problem = self.problem
         return (

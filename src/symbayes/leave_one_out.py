@@ -8,12 +8,15 @@ with the row (importance sampling; ratios are truncated as by Ionides, 2008).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import stats
 from scipy.special import logsumexp
 
+from .deadline import OutOfTime
 from .evaluation import evaluate_trees
-from .fitted import Model
+from .fitted import Model, freedom
 from .prediction import Mixture
 
 # A row of this leverage cannot be left out: without it there is no fit.
@@ -27,6 +30,7 @@ def chain_densities(
     X: np.ndarray,
     y: np.ndarray,
     weights: np.ndarray,
+    stop: Callable[[], bool] = lambda: False,
 ) -> np.ndarray:
     """Return the log predictive density of each row by each chain without that row.
 
@@ -43,6 +47,8 @@ def chain_densities(
         How many draws of a chain those are.
     X, y, weights : ndarray
         Training rows with the columns in use, all or some of them, y in its own units.
+    stop : callable
+        Whether it has to be given up: it raises OutOfTime.
 
     Returns
     -------
@@ -54,6 +60,8 @@ def chain_densities(
     ratios, densities = np.empty((2, len(mixture.models), len(y)))
     with np.errstate(all="ignore"):
         for i, (_, model) in enumerate(mixture.models):
+            if stop():
+                raise OutOfTime
             ratios[i], densities[i] = _without_each(mixture, model, columns, scaled_y, weights)
         by_chain = [
             _average(ratios, densities, share, n) for share, n in zip(shares, n_draws, strict=True)
@@ -79,21 +87,23 @@ def _without_each(
     residual = y - model.beta @ design
     rss_left = np.maximum(rss - out * residual**2 / left, 0.0)
     n_left = n - out
+    # Ratios are of what the chains sample, densities of what is predicted: they count differently
+    # what has been fitted.
     if mixture.plug_in:
-        noise = model.noise_variance
-        ratio = 0.5 * out * np.log(noise) + 0.5 * (rss - rss_left) / noise
+        drawn, (noise, _) = model.noise_variance, mixture.noise(model)
+        ratio = 0.5 * out * np.log(drawn) + 0.5 * (rss - rss_left) / drawn
         density = stats.norm.logpdf(residual / left, scale=np.sqrt(noise))
     else:
-        freedom = n_left - 1.0 + nu
         ratio = (
             0.5 * n_terms * (np.log1p(n) - np.log1p(n_left))
             + 0.5 * (n - 1.0 + nu) * np.log(nu * lam + rss)
-            - 0.5 * freedom * np.log(nu * lam + rss_left)
+            - 0.5 * (n_left - 1.0 + nu) * np.log(nu * lam + rss_left)
         )
         of_slopes = leverage / left - 1.0 / n_left
         factor = 1.0 + 1.0 / n_left + n_left / (1.0 + n_left) * of_slopes
-        scale = np.sqrt((nu * lam + rss_left) / freedom * factor)
-        density = stats.t.logpdf(residual / left, freedom, scale=scale)
+        df = freedom(n_left, model.n_fitted, mixture.noise_prior)
+        scale = np.sqrt((nu * lam + rss_left) / df * factor)
+        density = stats.t.logpdf(residual / left, df, scale=scale)
     fine = (out * leverage < _LARGEST_LEVERAGE) & np.isfinite(ratio) & np.isfinite(density)
     return np.where(fine, ratio, -np.inf), np.where(fine, density, -np.inf)
 
