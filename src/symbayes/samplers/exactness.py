@@ -1,31 +1,160 @@
-"""When a formula fits to all digits, and when that says something."""
+"""When a formula fits to all digits, and when that says something.
+
+A series of enough terms fits anything smooth to eight or nine digits, and is an approximation all
+the same. A formula is exact if what it leaves of y is no more than its own arithmetic, and the
+digits that y is given with, leave.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..evaluation import evaluate_trees
 from ..kernels import opcodes
+from ..operators import BY_OPCODE
 from ..problem import Problem
+from ..refine import free_constants, newton_step
 from .ladder import Replicas
 
-# A residual below this part of y's variance is rounding error: the formula is exact. So it is where
-# a smaller one would gain nothing, being far below what the prior of the noise expects.
+# A state whose residual is below this part of y's variance may be exact, and so may one where a
+# smaller residual would gain nothing, being far below what the prior of the noise expects.
 _EXACT, _EXACT_NOISE = 1.0e-18, 1.0e-3
-# Constants a row at which an exact fit says something.
+# Constants per row at which an exact fit says something.
 _CONSTANTS_A_ROW = 0.5
+# Steps to the best constants.
+_MOST_STEPS = 8
+# How y was computed may round this many times as much as the formula that was found, which may be
+# written otherwise. Beyond this part of the spread of y, it is terms that cancel each other.
+_WRITTEN_OTHERWISE, _CANCELLING = 100.0, 1.0e-12
+# How many times the last digit of y an error may be, and how far decimal digits are looked for.
+_LAST_DIGITS, _MOST_DIGITS = 5.0, 15
+# Errors of every operation are made this large to be measured, and taken to be proportional.
+_ENLARGED = 2.0**-30
+_EPSILON = 2.0**-53
+_REPEATS = 3
 
 
 def exact_rss(problem: Problem) -> float:
-    """Return the residual sum of squares below which a fit is exact."""
+    """Return the residual sum of squares above which a state is not exact."""
     nu, lam = problem.data.noise_prior
     return float(max(_EXACT * problem.data.n, _EXACT_NOISE * nu * lam))
 
 
 def is_exact(replicas: Replicas) -> bool:
-    """Return whether the coldest state fits to rounding error, and not by the number of constants.
+    """Return whether the coldest state is exact, and not by the number of constants.
 
     With few rows enough constants fit anything.
     """
-    if not replicas.rss <= exact_rss(replicas.problem):
-        return False
     trees = replicas.trees()
+    if not trees or not replicas.rss <= exact_rss(replicas.problem):
+        return False
     constants = 1 + len(trees) + 2 * sum(int((tree["op"] == opcodes.LT).sum()) for tree in trees)
-    return constants <= _CONSTANTS_A_ROW * replicas.problem.data.n
+    if constants > _CONSTANTS_A_ROW * replicas.problem.data.n:
+        return False
+    return fits_to_rounding(trees, replicas.problem)
+
+
+def fits_to_rounding(trees: Sequence[np.ndarray], problem: Problem) -> bool:
+    """Return whether terms leave no more of y than rounding errors, with the best constants."""
+    data = problem.data
+    used = data.root_weight > 0
+    columns = np.ascontiguousarray(data.x.reshape(-1, len(data.y))[:, used])
+    y, root = problem.response(used), data.root_weight[used]
+    last_digit = _last_digit(y) / problem.y_scale
+    y = y / problem.y_scale  # squares are safe
+    terms = (*problem.known, *trees)
+    places = free_constants(terms, len(problem.known))
+    before = np.inf
+    with np.errstate(all="ignore"):
+        for _ in range(_MOST_STEPS):
+            values = evaluate_trees(terms, columns)
+            coefficients, error = _solved(values, y, root)
+            if not error < before:
+                return False
+            arithmetic = _rounding(terms, values, coefficients, columns, y, root)
+            if error <= max(min(_WRITTEN_OTHERWISE * arithmetic, _CANCELLING), last_digit):
+                return True
+            before = 0.5 * error
+            moved = newton_step(terms, places, columns, y, root**2) if places else None
+            if moved is None:
+                return False
+            terms = moved
+    return False
+
+
+def _solved(values: np.ndarray, y: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return coefficients of least squares, and the root mean square of what is left."""
+    design = np.vstack([np.ones(len(y)), values]).T
+    unit = np.abs(design).max(axis=0)
+    if not (np.isfinite(design).all() and (unit > 0.0).all()):
+        return np.zeros(len(values)), np.inf
+    design = design / unit
+    solution, left = np.zeros(len(unit)), y
+    try:
+        for _ in range(2):  # the second time it takes out the rounding errors of the first
+            solution = (
+                solution + np.linalg.lstsq(design * root[:, None], left * root, rcond=None)[0]
+            )
+            left = y - design @ solution
+    except np.linalg.LinAlgError:
+        return np.zeros(len(values)), np.inf
+    return solution[1:] / unit[1:], _mean_square_root(left, root)
+
+
+def _rounding(
+    terms: Sequence[np.ndarray],
+    values: np.ndarray,
+    coefficients: np.ndarray,
+    columns: np.ndarray,
+    y: np.ndarray,
+    root: np.ndarray,
+) -> float:
+    """Return the root mean square of the errors that the arithmetic of these terms makes."""
+    rng = np.random.default_rng(0)
+    squares = 0.0
+    for _ in range(_REPEATS):
+        off = np.array([_perturbed(tree, columns, rng) for tree in terms]) - values
+        off += values * _errors(rng, values.shape)
+        total = coefficients @ off + y * _errors(rng, len(y))
+        squares += _mean_square_root(total, root) ** 2 / _REPEATS
+    return float(np.sqrt(squares) * _EPSILON / _ENLARGED)
+
+
+def _perturbed(tree: np.ndarray, columns: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the values of a tree, every operation of which makes an error."""
+    operands: list[np.ndarray] = []
+    for node in tree[::-1]:
+        op = int(node["op"])
+        if op == opcodes.FEATURE:
+            operands.append(columns[node["feature"]])
+            continue
+        inner = [operands.pop() for _ in range(BY_OPCODE[op].arity)]
+        if op == opcodes.LT:
+            slope = float(node["a"]) * inner[0]
+            value = slope * (1.0 + _errors(rng, len(slope))) + float(node["b"])
+        else:
+            value = BY_OPCODE[op].numpy(*inner)
+        operands.append(value * (1.0 + _errors(rng, len(value))))
+    return operands.pop()
+
+
+def _errors(rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
+    return rng.uniform(-_ENLARGED, _ENLARGED, shape)
+
+
+def _last_digit(y: np.ndarray) -> float:
+    """Return how large errors are because y has no more digits."""
+    largest = float(np.abs(y).max())
+    rounding = 8.0 * np.finfo(float).eps * largest
+    large = y[np.abs(y) >= 0.1 * largest]
+    for digits in range(1, _MOST_DIGITS):
+        unit = 10.0 ** (np.floor(np.log10(largest)) + 1.0 - digits)
+        if (np.abs(large - np.round(large / unit) * unit) <= rounding).all():
+            return float(_LAST_DIGITS * unit)
+    return rounding
+
+
+def _mean_square_root(values: np.ndarray, root: np.ndarray) -> float:
+    return float(np.sqrt(np.sum((values * root) ** 2) / np.sum(root**2)))
