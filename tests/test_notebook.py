@@ -36,6 +36,7 @@ def test_the_diagram_stays_and_formulas_are_below(model):
     for text in model.formulas_["formula"][:5]:
         assert f"<td>{text}</td>" in table
     assert f"and {len(model.formulas_) - 5} more in <code>formulas_</code>" in table
+    assert f"<p>{model.diagnostics_['verdict']}</p>" in table
 
 
 def test_few_formulas_are_all():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from .chromium import PROGRAM, Chromium
-from .fits import X, small
+from .fits import EXACT, X, small
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs Chromium: apt install chromium")
 
@@ -92,11 +92,19 @@ def test_light_and_dark(browser, page):
     assert min(browser.value(INK)) > 200
 
 
-def test_formulas_are_drawn_as_mathematics(browser, page):
-    browser.open(page)
+def test_formulas_are_drawn_as_mathematics(browser, tmp_path):
+    browser.open(small(operators=["square"]).fit(X, EXACT).report(tmp_path / "short.html"))
     heights = "[...document.querySelectorAll('math')].map(m => m.getBoundingClientRect().height)"
     assert browser.value(heights)
     assert min(browser.value(heights)) > 5
+
+
+def test_long_formulas_break_their_lines(browser, page):
+    """On a phone too: nothing of the headline is out of sight, or needs scrolling."""
+    browser.open(page, WIDTH, 844)
+    headline = "document.querySelector('.formula.long > code')"
+    assert browser.value(f"{headline}.getClientRects().length") > 3
+    assert browser.value(f"{headline}.getBoundingClientRect().right") < WIDTH
 
 
 def test_it_prints_in_black_on_white(browser, page):

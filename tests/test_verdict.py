@@ -1,20 +1,26 @@
 """The verdict: every way a run can end, and what a user is told to do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn import exceptions
 
-from symbayes import NoisePrior, TemperedSampler
-from symbayes.convergence import effective_draws, r_hat
+from symbayes import ConvergenceWarning, NoisePrior, TemperedSampler
+from symbayes.convergence import _moments, effective_draws, r_hat
 from symbayes.diagnostics import cut_short
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS
 from symbayes.kernels.tree import NODE
+from symbayes.samplers.pause import Pause
 from symbayes.trace import ChainTrace, LadderRecord, Trace
-from symbayes.verdict import _series, judge
+from symbayes.verdict import judge
 
 from .fits import EXACT, NOISY, X, small
 from .problems import problem, table
 
 PROBLEM = problem(table(20), {"+": 1.0}, noise_prior=NoisePrior())
+NAMES = ["left", "right"]
+EXACT_RUN = {"rss": 1e-30, "settled": True, "pause": Pause([], 0, exact=True)}
 RNG = np.random.default_rng(90)
 GOOD = RNG.normal(size=(4, 300))
 APART = GOOD + 3.0 * np.arange(4)[:, None]
@@ -45,7 +51,7 @@ def trace(log_likelihood, sizes=None, rss=1.0, ladder=MIXED, weights=None, **opt
 
 def verdict(made, leading=None):
     leading = [0.6] * len(made.chains) if leading is None else leading
-    return judge(made, PROBLEM, leading)
+    return judge(made, PROBLEM, leading, NAMES)
 
 
 def not_converged(result):
@@ -63,20 +69,26 @@ def test_chains_that_agree():
         f"Converged: the chains agree (R-hat {r_hat(GOOD):.3f}) and their draws are worth "
         f"{effective_draws(GOOD):.0f} independent ones."
     )
-    assert result["r_hat"] == {"log_likelihood": r_hat(GOOD), "n_nodes": 1.0}
-    assert result["effective_draws"] == {"log_likelihood": effective_draws(GOOD), "n_nodes": 1200}
+    hats, effective = result["r_hat"], result["effective_draws"]
+    assert hats["log_likelihood"] == r_hat(GOOD)
+    assert effective["log_likelihood"] == effective_draws(GOOD)
+    # Nothing else changes.
+    assert {*hats.values()} == {r_hat(GOOD), 1.0}
+    assert {*effective.values()} == {effective_draws(GOOD), 1200}
     assert result["leading_by_chain"] == [0.6] * 4
     assert result["search_agreed"] is True
 
 
 def test_exact_draws_have_converged_whatever_the_numbers():
-    made = trace(APART, rss=1e-30, settled=True)
-    assert verdict(made)["verdict"] == "Converged: all draws fit the data to rounding error."
+    made = trace(APART, **EXACT_RUN)
+    said = "Converged: the formula found fits the data to rounding error."
+    assert verdict(made)["verdict"] == said
     assert verdict(made)["converged"]
-    one = trace(APART[:1], rss=1e-30, settled=True)
+    one = trace(APART[:1], **EXACT_RUN)
     assert verdict(one)["converged"]
-    # What looks exact but did not end the run owes it to its many constants.
-    not_converged(verdict(trace(APART, rss=1e-30)))
+    # What looks exact but did not end the run, or the search, is not.
+    not_converged(verdict(trace(APART, **EXACT_RUN | {"settled": False})))
+    not_converged(verdict(trace(APART, **EXACT_RUN | {"pause": Pause([], 0)})))
     made.chains[2].numbers[-1][RSS] = 1e-3
     not_converged(verdict(made))
 
@@ -85,7 +97,6 @@ def test_chains_that_do_not_agree():
     rest = not_converged(verdict(trace(APART)))
     assert f"the chains do not agree (R-hat {r_hat(APART):.3f} for the log-likelihood" in rest
     assert "Raise draws and tune, use more chains, or leave out operators" in rest
-    assert "leading formula" not in rest
     assert "interrupted" not in rest
 
 
@@ -95,9 +106,39 @@ def test_chains_that_do_not_agree_on_the_size():
     assert "for the size of formulas" in rest
 
 
-def test_chains_that_contradict_each_other_on_the_formula():
-    rest = not_converged(verdict(trace(APART), [0.97, 0.5, 0.0, 0.4]))
-    assert "probability of 97% in one of them and of less than 1% in another. Raise" in rest
+def with_columns(made, columns):
+    """The same draws, as many of each chain with the second column as is said."""
+    for chain, n in zip(made.chains, columns, strict=True):
+        for nodes in chain.nodes[:n]:
+            nodes["feature"] = 1
+    return made
+
+
+def test_chains_that_contradict_each_other_on_a_column():
+    """Log-likelihood and size are the same for both, so that they say nothing."""
+    rest = not_converged(verdict(with_columns(trace(GOOD), [0, 300, 0, 290])))
+    assert rest.startswith(
+        "the chains do not agree: the probability that the formula uses left is 100% in one of "
+        "them and less than 1% in another. Raise draws and tune"
+    )
+
+
+def test_chains_that_never_leave_where_they_began():
+    result = verdict(with_columns(trace(GOOD), [0, 300, 0, 300]))
+    not_converged(result)
+    assert result["chains_disagree"]
+    assert result["r_hat"]["uses right"] == np.inf
+    assert result["effective_draws"]["uses right"] == 4
+
+
+def test_probabilities_that_are_hardly_known():
+    """Each chain changes sides once, so that draws are worth little; all have the same means."""
+    rest = not_converged(verdict(with_columns(trace(GOOD), [150] * 4)))
+    assert "do not agree" in rest
+    # One visit in one chain is worth no word: the probability is known to be small.
+    assert verdict(with_columns(trace(GOOD), [0, 2, 0, 0]))["converged"]
+    rest = not_converged(verdict(with_columns(trace(GOOD), [0, 40, 0, 0])))
+    assert "of them and" not in rest
 
 
 def test_one_chain_that_drifts():
@@ -109,29 +150,33 @@ def test_temperatures_that_hardly_swap():
     rest = not_converged(verdict(trace(APART, ladder=STUCK)))
     assert "use more of them (sampler=TemperedSampler(temperatures=5))" in rest
     assert "fewer operators" in rest
-    agreed = verdict(trace(GOOD, ladder=STUCK))
-    assert agreed["converged"]
-    assert "But its temperatures hardly swap states" in agreed["verdict"]
+    not_converged(verdict(trace(GOOD, ladder=STUCK)))
 
 
 def test_temperatures_that_swap_without_a_round_trip():
     rest = not_converged(verdict(trace(APART, ladder=NO_TRIPS)))
-    assert "No state has travelled from the coldest temperature to the hottest and back yet" in rest
-    assert "yet: raise draws, or leave out operators and columns that are not needed." in rest
-    agreed = verdict(trace(GOOD, ladder=NO_TRIPS))
-    assert agreed["converged"]
-    assert "But no state has travelled from the coldest temperature" in agreed["verdict"]
-    for result in (rest, agreed["verdict"]):
-        assert "swap" not in result
+    assert "Few states pass through all temperatures: raise draws, or leave out operators" in rest
+    assert "swap" not in rest
 
 
-def test_few_draws_say_nothing_of_round_trips():
-    rest = not_converged(verdict(trace(APART[:, :40], ladder=NO_TRIPS)))
-    assert "temperature" not in rest
-    twelve = LadderRecord(np.geomspace(1, 0.01, 12), np.linspace(0.52, 0.98, 11), 0)
-    agreed = verdict(trace(RNG.normal(size=(4, 384)), ladder=twelve))
-    assert agreed["converged"]
-    assert "temperature" not in agreed["verdict"]
+@pytest.mark.parametrize(
+    ("trips", "said"),
+    [(0, "no state has"), (1, "only once has a state"), (9, "only 9 times has a state"), (10, "")],
+)
+def test_agreement_without_round_trips_is_none(trips, said):
+    """Whatever the number of draws: chains that all began at one formula agree on it."""
+    records = [replace(NO_TRIPS, round_trips=n) for n in (trips, 0, 0, 0)]
+    for n in (300, 2_000):
+        made = trace(RNG.normal(size=(4, n)))
+        made.ladders = records
+        result = verdict(made)
+        assert result["converged"] == (said == "")
+        if said:
+            assert not_converged(result) == (
+                f"{said} travelled from the coldest temperature to the hottest and back, and 10 "
+                "times are wanted, so that formulas as good as those found may have been missed. "
+                "Raise draws, or leave out operators and columns that are not needed."
+            )
 
 
 def test_one_temperature_has_nothing_to_swap_with():
@@ -141,9 +186,9 @@ def test_one_temperature_has_nothing_to_swap_with():
 
 def test_too_few_draws():
     rest = not_converged(verdict(trace(SHORT)))
-    worth = min(effective_draws(SHORT), 240)  # the size never changes
     assert rest == (
-        f"the draws are worth only {worth:.0f} independent ones, and 400 are wanted. Raise draws."
+        "the draws are worth only 240 independent ones for the size of formulas, and 400 are "
+        "wanted. Raise draws."
     )
 
 
@@ -193,7 +238,7 @@ def test_runs_that_were_cut_short(options, reason, advice):
 
 
 def test_warm_up_that_was_not_finished_is_never_enough():
-    made = trace(GOOD, rss=1e-30, settled=True, warmed_up=False, timed_out=True)
+    made = trace(GOOD, **EXACT_RUN, warmed_up=False, timed_out=True)
     assert "Raise timeout, or lower tune" in not_converged(verdict(made))
 
 
@@ -230,15 +275,12 @@ def test_the_paper_gets_other_advice():
 
 
 def test_models_count_as_long_as_they_are_held():
-    values = np.arange(6.0).reshape(2, 3)
-    made = trace(values, weights=[np.array([0.0, 1, 3]), np.array([2.0, 1, 1])])
-    series = _series(made)["log_likelihood"]
-    assert series.tolist() == [[1, 2, 2, 2], [3, 3, 4, 5]]
-    long = trace(values, weights=[np.array([0.0, 1e9, 3e9]), np.array([2e9, 1e9, 1e9])])
-    series = _series(long)["log_likelihood"]
-    assert series.shape == (2, 10_000)
-    assert (series[0] == 1).mean() == pytest.approx(0.25, abs=1e-3)
-    assert (series[1] == 3).mean() == pytest.approx(0.5, abs=1e-3)
+    picks = _moments([np.array([0.0, 1, 3]), np.array([2.0, 1, 1])])
+    assert np.array(picks).tolist() == [[1, 2, 2, 2], [0, 0, 1, 2]]
+    picks = np.array(_moments([np.array([0.0, 1e9, 3e9]), np.array([2e9, 1e9, 1e9])]))
+    assert picks.shape == (2, 10_000)
+    assert (picks[0] == 1).mean() == pytest.approx(0.25, abs=1e-3)
+    assert (picks[1] == 0).mean() == pytest.approx(0.5, abs=1e-3)
 
 
 # Fits.
@@ -250,13 +292,13 @@ def test_fits_that_converge():
     assert record["settled"]
     assert record["converged"]
     assert record["verdict"].startswith("Converged: the chains agree")
-    assert max(record["r_hat"].values()) <= 1.01
+    assert max(record["r_hat"][name] for name in ("log_likelihood", "n_nodes")) <= 1.01
     assert record["search_agreed"] is False  # its budget is far too small for that
     leading = noisy.formulas_["probability"].iloc[0]
     assert len(record["leading_by_chain"]) == 2
     assert np.mean(record["leading_by_chain"]) == pytest.approx(leading)
     exact = small(chains=2, draws=200).fit(X, EXACT).diagnostics_
-    assert exact["verdict"] == "Converged: all draws fit the data to rounding error."
+    assert exact["verdict"] == "Converged: the formula found fits the data to rounding error."
     assert exact["search_agreed"] is True
 
 
@@ -266,3 +308,26 @@ def test_a_fit_that_is_too_short(sampler):
     assert not record["converged"]
     assert record["verdict"].startswith("Not converged: ")
     assert len(record["leading_by_chain"]) == 2
+
+
+def test_a_fit_that_has_not_converged_warns():
+    """In one sentence with its remedy, as scikit-learn's own estimators do."""
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = small(chains=2, draws=20).fit(X, NOISY)
+    (warned,) = caught
+    assert issubclass(ConvergenceWarning, exceptions.ConvergenceWarning)
+    assert model.diagnostics_["verdict"].startswith(str(warned.message))
+    assert "formulas_by_chain" not in str(warned.message)
+    assert warned.filename == __file__
+
+
+def test_a_fit_that_was_cut_short_warns_once():
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = small(draws=10**6, tune=10**6, timeout=0.5).fit(X, NOISY)
+    assert [str(one.message).partition(":")[0] for one in caught] == ["timeout"]
+    assert not model.diagnostics_["converged"]
+
+
+@pytest.mark.filterwarnings("error::symbayes.ConvergenceWarning")
+def test_a_fit_that_has_converged_does_not_warn():
+    small(chains=2, draws=200).fit(X, EXACT)

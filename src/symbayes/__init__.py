@@ -10,12 +10,13 @@ from .version import __version__
 if TYPE_CHECKING:
     from . import plots
     from .archive import ModelFileError
+    from .cautions import ConvergenceWarning, SamplingWarning
     from .formula import Formula
     from .loading import load
     from .operators import OPERATOR_SETS, OPERATORS
     from .prior import NoisePrior, TermsPrior, TreePrior
     from .progress import Progress
-    from .regressor import BayesianSymbolicRegressor, SamplingWarning
+    from .regressor import BayesianSymbolicRegressor
     from .samplers.elsewhere import ClusterError
     from .samplers.paper import PaperSampler
     from .samplers.tempered import TemperedSampler
@@ -28,13 +29,14 @@ _HOMES = {
     "OPERATOR_SETS": "operators",
     "BayesianSymbolicRegressor": "regressor",
     "ClusterError": "samplers.elsewhere",
+    "ConvergenceWarning": "cautions",
     "DataWarning": "validation",
     "Formula": "formula",
     "ModelFileError": "archive",
     "NoisePrior": "prior",
     "PaperSampler": "samplers.paper",
     "Progress": "progress",
-    "SamplingWarning": "regressor",
+    "SamplingWarning": "cautions",
     "TemperedSampler": "samplers.tempered",
     "TermsPrior": "prior",
     "TreePrior": "prior",
@@ -46,6 +48,7 @@ __all__ = [
     "OPERATOR_SETS",
     "BayesianSymbolicRegressor",
     "ClusterError",
+    "ConvergenceWarning",
     "DataWarning",
     "Formula",
     "ModelFileError",

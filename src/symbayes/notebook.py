@@ -1,8 +1,9 @@
-"""What a notebook shows of a fitted model: scikit-learn's diagram, and below it the formulas."""
+"""What a notebook shows of a fitted model: scikit-learn's diagram, formulas and the verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 import pandas as pd
@@ -29,7 +30,7 @@ class NotebookDisplay(BaseEstimator):
 
 
 def formulas_html(model: Any) -> str:
-    """Return the most probable formulas of a model as a table, nothing before it is fitted."""
+    """Return the most probable formulas of a model and the verdict, nothing before the fit."""
     table = getattr(model, "formulas_", None)
     if table is None:
         return ""
@@ -39,4 +40,5 @@ def formulas_html(model: Any) -> str:
         html = shown.to_html(index=False, escape=True, float_format="{:.4g}".format)
     more = len(table) - len(shown)
     below = f"<p>and {more} more in <code>formulas_</code></p>" if more else ""
-    return f'<div class="symbayes-formulas">{html}{below}</div>'
+    said = f"<p>{escape(model.diagnostics_['verdict'])}</p>"
+    return f'<div class="symbayes-formulas">{html}{below}{said}</div>'

@@ -2,115 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .convergence import (
-    FEWEST_DRAWS,
     FEWEST_EFFECTIVE,
+    FEWEST_TRIPS,
+    LARGEST_ERROR,
     LARGEST_R_HAT,
-    effective_draws,
-    r_hat,
+    Agreement,
+    agreements,
 )
 from .problem import Problem
 from .samplers.exactness import exact_rss
 from .trace import Trace
 
-# Moments of a chain of the paper's sampler, which holds a model for a while, that are looked at.
-_MOMENTS = 10_000
 # Up to this R-hat, chains with few effective draws may only be too short to agree.
 _DISAGREEMENT = 1.1
 # Temperatures that swap more rarely than this pass too little on.
 _LOW_SWAP_RATE = 0.1
-# So do those between which no replica has gone there and back in so many draws for each of them, or
-# in fewer where the chains do not agree either.
-_DRAWS_FOR_A_TRIP, _FEWER_DRAWS_FOR_A_TRIP = 50, 16
-# Chains whose probabilities of the leading formula differ by more contradict each other.
+# Chains whose probabilities of the same thing differ by more contradict each other.
 _CONTRADICTION = 0.5
 # A smaller difference of log predictive densities of left-out rows may well be chance (Sivula,
 # Magnusson, Matamoros and Vehtari, 2020).
 _WORTH_STACKING = 4.0
 # A leading formula of a smaller probability is one among many.
 _STANDS_OUT = 0.1
-_NO_TRIPS = "no state has travelled from the coldest temperature to the hottest and back yet"
+_LEAVE_OUT = "leave out operators and columns that are not needed"
 
 
-def judge(trace: Trace, problem: Problem, leading_by_chain: Sequence[float]) -> dict[str, Any]:
+def judge(
+    trace: Trace, problem: Problem, leading_by_chain: Sequence[float], names: Sequence[str]
+) -> dict[str, Any]:
     """Return R-hat and effective draws, whether the run has converged, and a verdict in words.
 
     It has converged when the chains had settled and either all draws fit to rounding error or
-    several chains agree by the rules of `convergence.settled`. A search that was cut short is no
-    objection to what the draws say of the formulas found, but a reservation.
+    several chains agree by the rules of `convergence.py`, and states have travelled through all
+    temperatures. A search that was cut short is no objection to what the draws say of the formulas
+    found, but a reservation. `names` are those of the columns.
     """
-    series = _series(trace)
-    hats = {name: _measured(r_hat, values) for name, values in series.items()}
-    effective = {name: _measured(effective_draws, values) for name, values in series.items()}
+    measured = list(agreements(trace.chains, trace.weights, problem, names))
     exact = trace.settled and _is_exact(trace, exact_rss(problem))
-    objection = _objection(trace, exact, hats, effective, leading_by_chain)
+    objection = _objection(trace, exact, measured)
     if objection is not None:
         verdict = f"Not converged: {objection}."
     elif exact:
-        verdict = "Converged: all draws fit the data to rounding error."
+        verdict = "Converged: the formula found fits the data to rounding error."
     else:
         verdict = (
-            f"Converged: the chains agree (R-hat {max(hats.values()):.3f}) and their draws are "
-            f"worth {min(effective.values()):.0f} independent ones."
+            f"Converged: the chains agree (R-hat {_largest_r_hat(measured):.3f}) and their draws "
+            f"are worth {_fewest_effective(measured):.0f} independent ones."
             + _reservation(trace, leading_by_chain)
         )
     return {
-        "r_hat": hats,
-        "effective_draws": effective,
+        "r_hat": {one.name: one.r_hat for one in measured},
+        "effective_draws": {one.name: one.effective for one in measured},
         "leading_by_chain": [float(share) for share in leading_by_chain],
         "search_agreed": trace.search_agreed,
-        "chains_disagree": not exact and len(trace.chains) > 1 and _differ(hats, effective),
+        "chains_disagree": not exact and len(trace.chains) > 1 and any(map(_differs, measured)),
         "converged": objection is None,
         "verdict": verdict,
     }
 
 
-def _series(trace: Trace) -> dict[str, np.ndarray]:
-    """Return what every model has, one row a chain, at evenly spaced moments of each chain."""
-    lengths = [
-        max(int(np.count_nonzero(weights)), min(int(weights.sum()), _MOMENTS))
-        for weights in trace.weights
-    ]
-    moments = (np.arange(min(lengths)) + 0.5) / min(lengths)
-    edges = [np.cumsum(weights) for weights in trace.weights]
-    picks = [np.searchsorted(edge, moments * edge[-1]) for edge in edges]
-    pairs = list(zip(trace.chains, picks, strict=True))
-    return {
-        "log_likelihood": np.array([chain.log_likelihood[pick] for chain, pick in pairs]),
-        "n_nodes": np.array([chain.n_nodes[pick] for chain, pick in pairs], dtype=float),
-    }
-
-
-def _measured(measure: Callable[[np.ndarray], float], values: np.ndarray) -> float:
-    return measure(values) if values.shape[1] >= FEWEST_DRAWS else np.nan
-
-
 def _is_exact(trace: Trace, limit: float) -> bool:
-    """Return whether the second half of the draws fits to rounding error."""
-    return all((chain.rss[len(chain) // 2 :] <= limit).all() for chain in trace.chains)
+    """Return whether the second half of the draws are those of an exact formula."""
+    return (
+        trace.pause is not None
+        and trace.pause.exact
+        and all((chain.rss[len(chain) // 2 :] <= limit).all() for chain in trace.chains)
+    )
 
 
-def _differ(hats: dict[str, float], effective: dict[str, float]) -> bool:
+def _largest_r_hat(measured: Sequence[Agreement]) -> float:
+    return max(one.r_hat for one in measured if not one.is_probability)
+
+
+def _fewest_effective(measured: Sequence[Agreement]) -> float:
+    return min(one.effective for one in measured if not one.is_probability)
+
+
+def _differs(one: Agreement) -> bool:
     """Return whether the draws show that chains, or the halves of one, do not agree."""
-    return max(hats.values()) > (_DISAGREEMENT if _are_few(effective) else LARGEST_R_HAT)
+    return not one.is_good and one.r_hat > (_DISAGREEMENT if one.are_few else LARGEST_R_HAT)
 
 
-def _are_few(effective: dict[str, float]) -> bool:
-    return not min(effective.values()) >= FEWEST_EFFECTIVE
-
-
-def _objection(
-    trace: Trace,
-    exact: bool,
-    hats: dict[str, float],
-    effective: dict[str, float],
-    leading_by_chain: Sequence[float],
-) -> str | None:
+def _objection(trace: Trace, exact: bool, measured: Sequence[Agreement]) -> str | None:
     """Return why a run has not converged and what to do about it; None if it has."""
     if not trace.warmed_up:
         return (
@@ -119,22 +98,22 @@ def _objection(
         )
     if exact:
         return None
-    if _differ(hats, effective):
-        reason = _disagreement(trace, hats, leading_by_chain)
+    different = [one for one in measured if _differs(one)]
+    if different:
+        reason = _disagreement(trace, different)
         return f"{reason}{_cut(trace)}. {_remedy(trace)}"
-    if _are_few(effective):
-        least = min(effective.values())
-        reason = f"there are only {sum(map(len, trace.chains))} draws"
-        if not np.isnan(least):
-            reason = (
-                f"the draws are worth only {least:.0f} independent ones, and "
-                f"{FEWEST_EFFECTIVE:.0f} are wanted"
-            )
-        return f"{reason}{_cut(trace)}. {_more_draws(trace)}"
+    few = [one for one in measured if one.are_few]
+    if few:
+        return f"{_too_few(trace, few)}{_cut(trace)}. {_more_draws(trace)}"
     if len(trace.chains) == 1:
         return (
             "there is one chain, so that agreement between chains cannot be checked. Use more "
             "(chains=4)"
+        )
+    if _has_few_trips(trace):
+        return (
+            f"{_trips(trace)}, so that formulas as good as those found may have been "
+            f"missed{_cut(trace)}. {_more_draws(trace)}, or {_LEAVE_OUT}"
         )
     return None
 
@@ -147,18 +126,46 @@ def _cut(trace: Trace) -> str:
     return f"; {_end(trace)}" if trace.interrupted or trace.timed_out else ""
 
 
-def _disagreement(trace: Trace, hats: dict[str, float], leading_by_chain: Sequence[float]) -> str:
-    name, worst = max(hats.items(), key=lambda item: item[1])
-    what = {"log_likelihood": "the log-likelihood", "n_nodes": "the size of formulas"}[name]
+def _disagreement(trace: Trace, different: Sequence[Agreement]) -> str:
     who = "the chains" if len(trace.chains) > 1 else "the two halves of the chain"
-    low, high = min(leading_by_chain), max(leading_by_chain)
-    contradiction = (
-        f"; the leading formula has a probability of {_percent(high)} in one of them and of "
-        f"{_percent(low)} in another"
-    )
+    farthest = max(different, key=lambda one: one.high - one.low if one.is_probability else 0.0)
+    if farthest.is_probability and farthest.high - farthest.low > _CONTRADICTION:
+        return (
+            f"{who} do not agree: {_what(farthest)} is {_percent(farthest.high)} in one of them "
+            f"and {_percent(farthest.low)} in another"
+        )
+    worst = max(different, key=lambda one: one.r_hat)
     return (
-        f"{who} do not agree (R-hat {worst:.3f} for {what}, where {LARGEST_R_HAT} is the limit)"
-        + (contradiction if high - low > _CONTRADICTION else "")
+        f"{who} do not agree (R-hat {worst.r_hat:.3f} for {_what(worst)}, where {LARGEST_R_HAT} is "
+        "the limit)"
+    )
+
+
+def _what(one: Agreement) -> str:
+    """Return what a quantity is, in words."""
+    if one.kind == "column":
+        return f"the probability that the formula {one.name}"
+    if one.kind == "whole":
+        return {"log_likelihood": "the log-likelihood", "n_nodes": "the size of formulas"}[one.name]
+    return {"formula": "the probability of a leading formula", "prediction": "predictions"}[
+        one.kind
+    ]
+
+
+def _too_few(trace: Trace, few: Sequence[Agreement]) -> str:
+    if any(np.isnan(one.effective) for one in few):
+        return f"there are only {sum(map(len, trace.chains))} draws"
+    wanted = [one for one in few if not one.is_probability]
+    if not wanted:
+        worst = max(few, key=lambda one: one.error)
+        return (
+            f"{_what(worst)} is known only with a standard error of {worst.error:.3f}, and "
+            f"{LARGEST_ERROR} is wanted"
+        )
+    worst = min(wanted, key=lambda one: one.effective)
+    return (
+        f"the draws are worth only {worst.effective:.0f} independent ones for {_what(worst)}, and "
+        f"{FEWEST_EFFECTIVE:.0f} are wanted"
     )
 
 
@@ -181,15 +188,13 @@ def _remedy(trace: Trace) -> str:
             f"Its temperatures hardly swap states: use more of them "
             f"(sampler=TemperedSampler(temperatures={more})), or fewer operators"
         )
-    if _has_no_trips(trace, _FEWER_DRAWS_FOR_A_TRIP):
+    if _has_few_trips(trace):
         return (
-            f"{_NO_TRIPS.capitalize()}: {longer.lower()}, or leave out operators and columns that "
-            "are not needed"
+            f"Few states pass through all temperatures: {longer[0].lower()}{longer[1:]}, or "
+            f"{_LEAVE_OUT}"
         )
     also = "" if trace.interrupted or trace.timed_out else " and tune"
-    return (
-        f"{longer}{also}, use more chains, or leave out operators and columns that are not needed"
-    )
+    return f"{longer}{also}, use more chains, or {_LEAVE_OUT}"
 
 
 def stacking_advice(gain: float, stacked: bool = False) -> str:
@@ -224,13 +229,25 @@ def _hardly_swaps(trace: Trace) -> bool:
     return bool(rates.min() < _LOW_SWAP_RATE)
 
 
-def _has_no_trips(trace: Trace, draws_a_temperature: int) -> bool:
-    """Return whether no replica has gone through all temperatures and back in that many draws."""
+def _has_few_trips(trace: Trace) -> bool:
+    """Return whether states hardly travelled through all temperatures, where there are several."""
     if not trace.ladders or len(trace.ladders[0].power) == 1:
         return False
-    trips = sum(record.round_trips for record in trace.ladders)
-    wanted = draws_a_temperature * len(trace.ladders[0].power)
-    return trips == 0 and len(trace.chains[0]) >= wanted
+    return _n_trips(trace) < FEWEST_TRIPS
+
+
+def _n_trips(trace: Trace) -> int:
+    return sum(record.round_trips for record in trace.ladders)
+
+
+def _trips(trace: Trace) -> str:
+    """Return how often states have travelled, in words."""
+    n = _n_trips(trace)
+    times = {0: "no state has", 1: "only once has a state"}.get(n, f"only {n} times has a state")
+    return (
+        f"{times} travelled from the coldest temperature to the hottest and back, and "
+        f"{FEWEST_TRIPS} times are wanted"
+    )
 
 
 def _reservation(trace: Trace, leading_by_chain: Sequence[float]) -> str:
@@ -245,13 +262,6 @@ def _reservation(trace: Trace, leading_by_chain: Sequence[float]) -> str:
             " But the search ended before several starts had come to the same formula, so that "
             "there may be a better one: raise tune, or compare another random_state."
         )
-    if _hardly_swaps(trace):
-        return (
-            " But its temperatures hardly swap states, so that other formulas may have been "
-            "missed: use more of them (TemperedSampler), or raise draws."
-        )
-    if _has_no_trips(trace, _DRAWS_FOR_A_TRIP):
-        return f" But {_NO_TRIPS}, so that other formulas may have been missed: raise draws."
     leading = float(np.mean(leading_by_chain))
     if leading < _STANDS_OUT:
         return (

@@ -20,6 +20,7 @@ from .markup import (
     probability,
     section,
     table,
+    verdict,
 )
 
 #: Formulas that are shown first.
@@ -42,6 +43,7 @@ def answer(model: Any) -> Markup:
         "answer",
         "The answer",
         _headline(model._target, best),
+        verdict(model.diagnostics_),
         _other_forms(row["rounded"], best),
         facts(
             [
@@ -59,16 +61,19 @@ def answer(model: Any) -> Markup:
 
 
 def _headline(target: str, best: Formula) -> Markup:
-    # On paper, which does not scroll, a long one is shown as text only.
-    is_wide = len(best.text()) > WIDEST_FORMULA
+    name = element("span", target, class_="target")
+    if len(best.text()) > WIDEST_FORMULA:
+        # Browsers do not break the lines of mathematics, those of text they do.
+        text = element("code", best.text())
+        return element("div", name, " = ", text, class_="formula long")
     return joined(
         [
             element(
                 "div",
-                element("span", target, class_="target"),
+                name,
                 " = ",
                 mathml(best),
-                class_="formula scroll wide" if is_wide else "formula scroll",
+                class_="formula scroll",
                 role="region",
                 aria_label="Best formula",
                 tabindex=0,

@@ -109,6 +109,18 @@ def in_a_table(formulas: Iterable[Formula]) -> list[Markup]:
     return [mathml(formula) for formula in formulas]
 
 
+def verdict(diagnostics: dict[str, Any]) -> Markup:
+    """Return whether a run has converged, and why."""
+    converged = diagnostics.get("converged", diagnostics["settled"])
+    words = diagnostics.get("verdict") or (
+        "The chains agree."
+        if converged
+        else "The chains did not agree before the budget was spent. Compare another random_state, "
+        "or raise tune."
+    )
+    return element("p", words, class_="verdict good" if converged else "verdict doubtful")
+
+
 def probability(value: float) -> str:
     """Return a probability in three digits after the point."""
     return f"{value:.3f}" if value >= 0.0005 or value == 0 else "below 0.001"

@@ -19,13 +19,19 @@ from ..plots.rows import (
 )
 from ..validation import feature_names
 from .figures import figure
-from .markup import Markup, element, in_a_table, joined, probability, section, table
+from .markup import Markup, element, in_a_table, joined, probability, section, table, verdict
 
 _LEVEL = 0.9
 # Fewer rows are fitted by chance now and then.
 _FEW_ROWS = 20
-# What the chains are compared by.
-_QUANTITIES = {"log_likelihood": "Log-likelihood", "n_nodes": "Size, in nodes of the trees"}
+# What the chains are compared by, by how the names of these quantities begin.
+_QUANTITIES = {
+    "log_likelihood": "Log-likelihood",
+    "n_nodes": "Size, in nodes of the trees",
+    "uses ": "Use of a column",
+    "formula ": "Probability of a leading formula",
+    "prediction ": "Prediction at a row",
+}
 # Deviations of a binomial share that are no chance.
 _SURPRISE = 3.0
 
@@ -38,7 +44,7 @@ def trust(model: Any) -> Markup:
     return section(
         "trust",
         "Can it be trusted?",
-        _verdict(model.diagnostics_),
+        verdict(model.diagnostics_),
         element("ul", *(element("li", note) for note in notes), class_="notes") if notes else "",
         _convergence(model.diagnostics_),
         _chains(model) if model.diagnostics_["chains_disagree"] else "",
@@ -68,17 +74,6 @@ def trust(model: Any) -> Markup:
             class_="figures",
         ),
     )
-
-
-def _verdict(diagnostics: dict[str, Any]) -> Markup:
-    converged = diagnostics.get("converged", diagnostics["settled"])
-    words = diagnostics.get("verdict") or (
-        "The chains agree."
-        if converged
-        else "The chains did not agree before the budget was spent. Compare another random_state, "
-        "or raise tune."
-    )
-    return element("p", words, class_="verdict good" if converged else "verdict doubtful")
 
 
 def _notes(model: Any, comparison: Comparison, intervals: Intervals) -> Iterator[str]:
@@ -133,7 +128,7 @@ def _chains(model: Any) -> Markup:
                     (
                         chain,
                         f"{weights[chain]:.3f}",
-                        f"{stacked[chain]:.3f}",
+                        "" if stacked is None else f"{stacked[chain]:.3f}",
                         probability(share),
                         formula,
                     )
@@ -162,20 +157,24 @@ def _convergence(diagnostics: dict[str, Any]) -> Markup:
             table(
                 "Agreement of the chains",
                 ["Of the draws", "R-hat ", "Effective draws "],
-                [
-                    (
-                        _QUANTITIES.get(name, name),
-                        f"{value:.3f}",
-                        f"{effective.get(name, np.nan):,.0f}",
-                    )
-                    for name, value in r_hat.items()
-                ],
+                list(_worst(r_hat, effective)),
             ),
             element(
                 "p",
                 "R-hat compares the spread between chains with that within them; 1 is agreement. "
-                "Effective draws are how many independent ones these are worth.",
+                "Effective draws are how many independent ones these are worth. Of several "
+                "columns, formulas or rows these are the worst values.",
                 class_="note",
             ),
         ]
     )
+
+
+def _worst(r_hat: dict[str, float], effective: dict[str, float]) -> Iterator[tuple[str, str, str]]:
+    """Yield each kind of quantity with its largest R-hat and its smallest number of draws."""
+    for start, label in _QUANTITIES.items():
+        names = [name for name in r_hat if name.startswith(start)]
+        if names:
+            hats = [r_hat[name] for name in names]
+            draws = [effective.get(name, np.nan) for name in names]
+            yield label, f"{np.max(hats):.3f}", f"{np.min(draws):,.0f}"
