@@ -114,7 +114,7 @@ def test_timeout_gives_a_fitted_model(sampler, endless):
     settings = PaperSampler(max_trees=10**9) if sampler == "paper" else sampler
     model = small(draws=10**8, tune=5, chains=2, sampler=settings, timeout=0.3).fit(X, NOISY)
     assert model.diagnostics_["timed_out"]
-    assert model.diagnostics_["seconds"] >= 0.27  # the rest is kept back for what follows
+    assert model.diagnostics_["seconds"] >= 0.24  # the rest is kept back for what follows
     assert model.predict(X).shape == (60,)
 
 

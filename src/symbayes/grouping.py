@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from . import expression as ex
+from .deadline import Deadline
 from .fitted import Model, State
 from .fitting import Fitter, expression_of
 from .kernels import opcodes
@@ -90,22 +91,34 @@ def state_key(state: State) -> tuple[bytes, ...]:
 def inclusion(states: list[State], n_columns: int) -> np.ndarray:
     """Return for each column the probability that a formula uses it."""
     uses = np.zeros(n_columns)
+    known: dict[bytes, set[int]] = {}
     for state in states:
-        uses[columns_of(state)] += state.weight
+        uses[columns_of(state, known)] += state.weight
     # A column of all formulas has probability 1, not 0.999999999999996.
     return np.minimum(np.round(uses, _DECIMALS), 1.0)
 
 
-def columns_of(state: State) -> np.ndarray:
-    """Return the columns of the problem that a state uses; not those that cancel, as in `x*z/x`."""
+def columns_of(state: State, known: dict[bytes, set[int]] | None = None) -> np.ndarray:
+    """Return the columns of the problem that a state uses; not those that cancel, as in `x*z/x`.
+
+    Those of each tree are put into `known`, where states have trees in common.
+    """
+    known = {} if known is None else known
     used: set[int] = set()
     for tree in state.trees:
-        columns = tree["feature"][tree["op"] == opcodes.FEATURE].tolist()
-        if np.isin(tree["op"], (opcodes.DIV, opcodes.INV)).any():  # else nothing cancels
-            expression = ex.from_nodes(tree, range(max(columns) + 1))
-            columns = ex.features(collected(expression))
-        used |= set(columns)
+        key = tree.tobytes()
+        if key not in known:
+            known[key] = _columns_of_tree(tree)
+        used |= known[key]
     return np.array(sorted(used), dtype=np.int64)
+
+
+def _columns_of_tree(tree: np.ndarray) -> set[int]:
+    columns = tree["feature"][tree["op"] == opcodes.FEATURE].tolist()
+    if np.isin(tree["op"], (opcodes.DIV, opcodes.INV)).any():  # else nothing cancels
+        expression = ex.from_nodes(tree, range(max(columns) + 1))
+        columns = ex.features(collected(expression))
+    return set(columns)
 
 
 def thin(states: list[State], most: int) -> list[State]:
@@ -123,22 +136,24 @@ def systematic(weights: np.ndarray, n: int) -> np.ndarray:
     return np.searchsorted(edges, (np.arange(n) + 0.5) / n * edges[-1])
 
 
-def group(
-    states: list[State], fitter: Fitter, most: int, out_of_time: Callable[[], bool]
-) -> list[Group]:
+def group(states: list[State], fitter: Fitter, most: int, deadline: Deadline) -> list[Group]:
     """Return the distinct formulas with their probabilities, most probable first.
 
     Draws that are the same formula are one: the same structure up to constants, or the same
-    fitted function. It is shown by its simplest member, with the best constants seen.
+    fitted function. It is shown by its simplest member, with the best constants seen. There are at
+    most so many, and no further ones after the deadline.
     """
+    known: dict[bytes, str] = {}
     by_skeleton: dict[tuple, list[int]] = {}
     for i, state in enumerate(states):
-        key = tuple(sorted(skeleton(tree) for tree in state.trees))
+        key = tuple(sorted(_skeleton(tree, known) for tree in state.trees))
         by_skeleton.setdefault(key, []).append(i)
     ranked = sorted(by_skeleton.values(), key=lambda places: -sum(states[i].weight for i in places))
     shown: list[Group] = []
     lost = 0.0
     for places in ranked[:most]:
+        if shown and deadline.over():
+            break
         members = [states[i] for i in places]
         fewest = min(state.n_nodes for state in members)
         best = max(
@@ -152,14 +167,24 @@ def group(
             lost += weight
         else:
             shown.append(Group(weight, model, frozenset(places)))
-    shown = _merge_equal_fits([replace(one, weight=one.weight / (1.0 - lost)) for one in shown])
-    return _polished(shown, fitter, out_of_time)
+    return _merge_equal_fits([replace(one, weight=one.weight / (1.0 - lost)) for one in shown])
 
 
-def _polished(groups: list[Group], fitter: Fitter, out_of_time: Callable[[], bool]) -> list[Group]:
+def _skeleton(tree: np.ndarray, known: dict[bytes, str]) -> str:
+    """Return the skeleton of a tree; many draws have the same one, which is made once."""
+    key = tree["op"].tobytes() + tree["feature"].tobytes()
+    if key not in known:
+        known[key] = skeleton(tree)
+    return known[key]
+
+
+def polished(
+    groups: list[Group], fitter: Fitter, out_of_time: Callable[[], bool], deadline: Deadline
+) -> list[Group]:
     """Return the formulas with the best constants, as far as there is time.
 
-    With those, formulas may turn out to be equal, and others come to the front.
+    With those, formulas may turn out to be equal, and others come to the front. None but the first
+    is begun when it is `out_of_time`, and none at all is gone on with after the deadline.
     """
     done: set[Model] = set()
     work = 0.0
@@ -168,10 +193,10 @@ def _polished(groups: list[Group], fitter: Fitter, out_of_time: Callable[[], boo
         places = looked_after(sizes, [one.model.mse for one in groups])
         todo = [i for i in places if groups[i].model not in done]
         for i in todo:
-            if not is_worth_it(len(done), work, out_of_time):
+            if not is_worth_it(len(done), work, lambda: out_of_time() or deadline.over()):
                 return _merge_equal_fits(groups)
             work += fitter.work(groups[i].model.state)
-            groups[i] = replace(groups[i], model=fitter.polished(groups[i].model))
+            groups[i] = replace(groups[i], model=fitter.polished(groups[i].model, deadline.over))
             done.add(groups[i].model)
         if not todo:
             return groups

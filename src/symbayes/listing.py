@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 
 from . import expression as ex
 from .constants import Sight
+from .deadline import Deadline, OutOfTime
 from .fitted import Model
 from .fitting import Fitter, expression_of
 from .formula import DIGITS, Formula
@@ -52,23 +54,29 @@ class Lister:
         self,
         models: list[tuple[float, Model]],
         out_of_time: Callable[[], bool] = lambda: False,
+        deadline: Deadline | None = None,
     ) -> tuple[pd.DataFrame, list[Formula]]:
-        """Return the table of formulas and the formulas themselves."""
+        """Return the table of formulas and the formulas themselves.
+
+        Simple constants are looked for until the deadline, and unless it is `out_of_time`.
+        """
+        until = deadline or Deadline()
         formulas = [self._formula(model) for _, model in models]
         problem = self._fitter.problem
         sizes = [formula.n_nodes for formula in formulas]
         work = 0.0
         for i in looked_after(sizes, [model.mse for _, model in models]):
             # Digits take next to no time, unless there are very many constants.
-            if is_worth_it(i, work, lambda: False):
+            if is_worth_it(i, work, until.over):
                 work += self._fitter.work(models[i][1].state)
                 formulas[i] = self._shown(models[i][1])
         simpler = [str(formula) for formula in formulas]
         work = 0.0
         for i in range(min(_ROUNDED, len(models)) if self._free else 0):
-            if is_worth_it(i, work, out_of_time):
+            if is_worth_it(i, work, lambda: out_of_time() or until.over()):
                 work += self._fitter.work(models[i][1].state)
-                simpler[i] = self._with_simple_constants(formulas[i])
+                with contextlib.suppress(OutOfTime):
+                    simpler[i] = self._with_simple_constants(formulas[i], until.over)
         r2 = [1.0 - model.mse * (problem.y_scale / problem.y_spread) ** 2 for _, model in models]
         return formula_table(models, formulas, problem.y_scale, r2, simpler), formulas
 
@@ -96,9 +104,9 @@ class Lister:
             return None, np.nan
         return self._formula(model), float(np.sqrt(model.mse)) * self._fitter.problem.y_scale
 
-    def _with_simple_constants(self, formula: Formula) -> str:
+    def _with_simple_constants(self, formula: Formula, stop: Callable[[], bool]) -> str:
         """Return a formula with simple constants, as text; the same where there are none."""
-        found = rounded(formula._expression, self._sight)
+        found = rounded(formula._expression, self._sight, stop)
         return str(formula if found == formula._expression else self._of(collected(found)))
 
     def _of(self, expression: ex.Expression) -> Formula:

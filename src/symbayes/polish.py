@@ -8,11 +8,12 @@ makes formulas shorter. Rounding the others is left to `rounding.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from .deadline import OutOfTime, until
 from .evaluation import evaluate_trees
 from .kernels import opcodes
 from .normal_form import normal_form
@@ -25,6 +26,12 @@ _LOST_BY_ROUNDING = 1.0
 # Constants that grow by more than this factor, in units of 1 or of the largest, have run off,
 # unless that gains so many nats.
 _FAR, _WORTH_THE_WAY = 1.0e4, 3.0
+
+Stop = Callable[[], bool]
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclass
@@ -107,8 +114,11 @@ class Fit:
         if not self.log_likelihood() >= before - _LOST_BY_ROUNDING:
             self.trees = trees
 
-    def optimise(self, places: Sequence[tuple[int, int, str]]) -> None:
-        """Bring the constants at these places to their best values; never to worse ones."""
+    def optimise(self, places: Sequence[tuple[int, int, str]], stop: Stop = _never) -> None:
+        """Bring the constants at these places to their best values; never to worse ones.
+
+        They stay as they are when it is time to `stop` before that is done.
+        """
         if not places or len(places) > len(self.y):
             return
         before, start = self.log_likelihood(), self.get(places)
@@ -119,7 +129,10 @@ class Fit:
             self.set(places, values)
             return self.residual()
 
-        found = refit(residual, start)
+        try:
+            found = refit(until(stop, residual), start)
+        except OutOfTime:
+            found = start
         self.set(places, found)
         gain = self.log_likelihood() - before
         # Where constants can make up for each other, they run off and next to nothing is gained.
@@ -135,22 +148,26 @@ def tidied(trees, columns, y, weights, noise_prior, known=()) -> tuple[np.ndarra
     return tuple(fit.trees)
 
 
-def polish(trees, columns, y, weights, noise_prior, known=()) -> tuple[np.ndarray, ...]:
-    """Return the trees with their constants optimised, idle ones left out."""
+def polish(
+    trees, columns, y, weights, noise_prior, known=(), stop: Stop = _never
+) -> tuple[np.ndarray, ...]:
+    """Return the trees with their constants optimised, idle ones left out, until it has to stop."""
     fit = Fit.on(trees, columns, y, weights, noise_prior, known)
     if not np.isfinite(fit.log_likelihood()):
         return tuple(trees)
     fit.tidy()
     free = fit.places()
-    fit.optimise(free)
+    fit.optimise(free, stop)
     # A constant that is free costs half a log of the rows under the unit-information prior.
     allowed = 0.5 * np.log1p(fit.n)
     for place in list(free):
+        if stop():
+            break
         simple = 0.0 if place[2] == "b" else 1.0
         others = [other for other in free if other != place]
         before, kept = fit.log_likelihood(), fit.get(free)
         fit.set([place], np.array([simple]))
-        fit.optimise(others)
+        fit.optimise(others, stop)
         if fit.log_likelihood() >= before - allowed:
             free = others
         else:

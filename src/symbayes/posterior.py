@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .deadline import Deadline
 from .fitted import Model, State
 from .fitting import Fitter
-from .grouping import Draws, Group, collect, group, inclusion, state_key, thin
+from .grouping import Draws, Group, collect, group, inclusion, polished, state_key, thin
+from .kernels import opcodes
+from .kernels.tree import NODE
 from .prediction import Mixture
 from .trace import Trace
 
@@ -17,6 +21,11 @@ from .trace import Trace
 _MOST_WORK, _FEWEST_FITS, _MOST_FITS = 100_000_000, 200, 1500
 # Formulas that are listed; what is left is spread thinly over many.
 LISTED = 300
+# Under a time limit: models that are fitted first, and the parts of the time left for the models of
+# predictions, and then for the fits of formulas; their constants get what is left.
+_FIRST_FITS, _FOR_MODELS, _FOR_FORMULAS = 8, 0.35, 0.5
+# All that is done after a run, in fits of a small model for each of the most models.
+_FITS_IN_ALL = 8.0
 
 
 class NoFiniteModel(RuntimeError):
@@ -78,22 +87,34 @@ class Posterior:
 
 
 def make_posterior(
-    fitter: Fitter, trace: Trace, out_of_time: Callable[[], bool] = lambda: False
+    fitter: Fitter,
+    trace: Trace,
+    out_of_time: Callable[[], bool] = lambda: False,
+    deadline: Deadline | None = None,
 ) -> Posterior:
     """Fit and group the draws of a run.
+
+    Parameters
+    ----------
+    fitter : Fitter
+    trace : Trace
+    out_of_time : callable
+        Whether the constants of all formulas but the first are to be left as they are.
+    deadline : Deadline, optional
+        When it has to be done. As many models and formulas are fitted as there is time for.
 
     Raises
     ------
     NoFiniteModel
         If no state can be fitted.
     """
-    problem = fitter.problem
-    # Fits cost time with the number of rows; for large tables only so many are made.
-    most = min(_MOST_FITS, max(_FEWEST_FITS, _MOST_WORK // len(fitter.scaled_y)))
+    problem, deadline = fitter.problem, deadline or Deadline()
+    most = _most_fits(fitter)
     states, draws = collect(trace, problem.known)
     with np.errstate(all="ignore"):
-        models = _fit_all(fitter, thin(states, most))
-        groups = group(states, fitter, min(most, LISTED), out_of_time)
+        models = _fit_all(fitter, states, most, deadline.share(_FOR_MODELS))
+        groups = group(states, fitter, min(most, LISTED), deadline.share(_FOR_FORMULAS))
+        groups = polished(groups, fitter, out_of_time, deadline)
     if not models or not groups:
         raise NoFiniteModel
     nu, lam = problem.data.noise_prior.tolist()
@@ -115,9 +136,45 @@ def make_posterior(
     )
 
 
-def _fit_all(fitter: Fitter, states: list[State]) -> list[tuple[float, Model]]:
-    """Return the fits of the states with their weights, which sum to 1."""
-    fits = [(state.weight, fitter.fit(state)) for state in states]
-    kept = [(weight, model) for weight, model in fits if model is not None]
-    total = sum(weight for weight, _ in kept)
-    return [(weight / total, model) for weight, model in kept]
+def seconds_after(fitter: Fitter) -> float:
+    """Return about how long it takes to make a posterior, judged by the fit of one small model."""
+    column = np.zeros(1, NODE)
+    column["op"] = opcodes.FEATURE
+    began = time.monotonic()
+    fitter.fit_trees([column])
+    return _FITS_IN_ALL * _most_fits(fitter) * (time.monotonic() - began)
+
+
+def _most_fits(fitter: Fitter) -> int:
+    """Return how many models are fitted at most: a fit costs time with the number of rows."""
+    return min(_MOST_FITS, max(_FEWEST_FITS, _MOST_WORK // len(fitter.scaled_y)))
+
+
+def _fit_all(
+    fitter: Fitter, states: list[State], most: int, deadline: Deadline
+) -> list[tuple[float, Model]]:
+    """Return the fits of at most so many states with their weights, which sum to 1.
+
+    Where there is a deadline it begins with a few of them, and takes three times as many, those
+    among them, as often as there is time for.
+    """
+    fits: dict[tuple[bytes, ...], Model | None] = {}
+    weighted: list[tuple[float, Model]] = []
+    n = _FIRST_FITS if deadline.is_set else most
+    while True:
+        chosen = [(state_key(state), state) for state in thin(states, n)]
+        for key, state in chosen:
+            if key not in fits:
+                if weighted and deadline.over():
+                    return weighted
+                fits[key] = fitter.fit(state)
+        kept = [
+            (state.weight, replace(model, state=state))
+            for key, state in chosen
+            if (model := fits[key]) is not None
+        ]
+        total = sum(weight for weight, _ in kept)
+        weighted = [(weight / total, model) for weight, model in kept]
+        if n >= min(most, len(states)):
+            return weighted
+        n = min(3 * n, most)

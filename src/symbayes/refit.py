@@ -49,8 +49,8 @@ def refit(residual: Residual, values: np.ndarray, unit: float = 1.0) -> np.ndarr
                 scaled, np.zeros(len(values)), x_scale="jac", max_nfev=_MOST_EVALUATIONS,
                 ftol=tolerance, xtol=tolerance, gtol=tolerance,
             )  # fmt: skip
-        trial = values + scale * result.x
         with np.errstate(all="ignore"):
+            trial = values + scale * result.x
             after = float(np.sqrt(np.mean(residual(trial) ** 2)))
         if not after < size:
             return values
@@ -69,15 +69,15 @@ def slopes(residual: Residual, values: np.ndarray, base: np.ndarray, unit: float
     result = np.zeros((len(base), len(values)))
     for i in range(len(values)):
         increment = _INCREMENT * (abs(values[i]) or unit)
-        for _ in range(_MOST_INCREASES):
-            shifted = values.copy()
-            shifted[i] += increment
-            with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
+            for _ in range(_MOST_INCREASES):
+                shifted = values.copy()
+                shifted[i] += increment
                 difference = residual(shifted) - base
                 change = np.sqrt(np.mean(difference**2))
-            if not change < _LEAST_CHANGE:
-                break
-            increment *= _INCREASE
+                if not change < _LEAST_CHANGE:
+                    break
+                increment *= _INCREASE
         if np.isfinite(change):
             result[:, i] = difference / increment
     return result

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
 
-from .answers import SamplingWarning
+from .cautions import SamplingWarning
 from .checkpoint import begin_checkpoints, refuse_existing
 from .notebook import NotebookDisplay
 from .posing import pose
@@ -21,6 +23,7 @@ from .samplers.paper import PaperSampler
 from .samplers.pause import Point
 from .samplers.placing import check_client
 from .samplers.tempered import TemperedSampler
+from .validation import check_new_target
 from .warm_start import trace_to_go_on_with
 
 
@@ -84,12 +87,14 @@ class BayesianSymbolicRegressor(NotebookDisplay, Runs, RegressorMixin, BaseEstim
         finished, or a model from a file, begins anew.
     timeout : float, optional
         Seconds after which a fit ends with what it has, at most 75 % of them for warm-up;
-        compilation is not counted. `diagnostics_["timed_out"]` tells whether it was needed.
+        compilation is not counted. `diagnostics_["timed_out"]` tells whether it was needed: the
+        result then depends on how fast the machine was, and may differ for the same
+        `random_state`.
     n_jobs : int, default=-1
         Chains that run at the same time, as in joblib; -1 uses all cores. The result does not
         depend on it.
     random_state : int, RandomState or None
-        Seed. The same seed gives the same result.
+        Seed. The same seed gives the same result, unless a `timeout` has ended the fit.
     progress : bool or callable, default=False
         Whether to show how the run goes: phase, leading formula, its error and size, time left; on
         standard error or in the notebook. A function is called instead with a `Progress`, in the
@@ -118,8 +123,9 @@ class BayesianSymbolicRegressor(NotebookDisplay, Runs, RegressorMixin, BaseEstim
     diagnostics_ : dict
         Printed, its arrays are told by their sizes.
         `verdict`, in plain words: whether the run has converged, why, and what to do; `converged`,
-        the same as a bool: at least two chains agree, or all draws are exact; `r_hat` and
-        `effective_draws` of log-likelihood and size; `leading_by_chain`, the probability that each
+        the same as a bool: at least two chains agree, or the formula found is exact; `r_hat` and
+        `effective_draws` of log-likelihood, size, use of each column, leading formulas and
+        predictions at a few rows; `leading_by_chain`, the probability that each
         chain on its own gives the leading formula; `search_agreed`, whether several starts of the
         search came to the same formula, and `search_cut`, whether it was ended before its time;
         `chains_disagree`, whether R-hat shows that the chains do
@@ -225,7 +231,14 @@ class BayesianSymbolicRegressor(NotebookDisplay, Runs, RegressorMixin, BaseEstim
         self
             Ctrl-C ends the run after the current round; what was drawn so far is kept, and a
             warning says so. A second one raises KeyboardInterrupt.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the draws cannot be relied on yet, with the reason and what to do: a subclass of
+            scikit-learn's warning of that name.
         """
+        began = time.monotonic()
         check_client(client)
         path = None if checkpoint is None else refuse_existing(checkpoint)
         task = pose(self, X, y, sample_weight)
@@ -248,4 +261,28 @@ class BayesianSymbolicRegressor(NotebookDisplay, Runs, RegressorMixin, BaseEstim
         checkpoints = None
         if path is not None:
             checkpoints = begin_checkpoints(path, self, task.table, entropy, start)
-        return self._run(task, entropy, client, checkpoints, lambda: start, before)
+        return self._run(task, entropy, client, checkpoints, lambda: start, before, began)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination R2 of the predictions on rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            What was observed there.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for those of the mean of y.
+        """
+        predicted = self.predict(X)
+        observed = check_new_target(y, len(predicted))
+        # Squares of extreme values overflow or vanish; a power of 2 leaves all digits as they are.
+        _, exponent = np.frexp(np.abs(observed).max())
+        observed, predicted = np.ldexp(observed, -exponent), np.ldexp(predicted, -exponent)
+        return float(r2_score(observed, predicted, sample_weight=sample_weight))

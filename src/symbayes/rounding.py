@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from . import expression as ex
-from .constants import Sight, deviations, with_constants, with_free
+from .constants import Sight, with_constants, with_free
+from .deadline import until
 from .folding import folded
 from .refit import refit
 from .simple_numbers import nearest_simple
@@ -18,11 +21,14 @@ _BY_CHANCE = 0.05
 _DIGITS = 1.0e-9
 
 
-def rounded(expression: ex.Expression, sight: Sight) -> ex.Expression:
+def rounded(
+    expression: ex.Expression, sight: Sight, stop: Callable[[], bool] = lambda: False
+) -> ex.Expression:
     """Return a formula with simple constants instead of those that data cannot tell from them.
 
     Constants are rounded one by one, the surest first, and the others fitted again each time; one
-    that would bring the loss of log-likelihood over 3 nats in all is left as it is.
+    that would bring the loss of log-likelihood over 3 nats in all is left as it is. If it is time
+    to `stop` meanwhile, it raises OutOfTime.
 
     Examples
     --------
@@ -34,7 +40,7 @@ def rounded(expression: ex.Expression, sight: Sight) -> ex.Expression:
     >>> rounded(rough, Sight(x[None, :], x / 2, np.ones(50), (1.0, 1e-12), 1.0))
     ('*', ('c', 0.5), ('x', 0))
     """
-    residual = sight.residual(expression)
+    residual = until(stop, sight.residual(expression))
 
     def cost(values: np.ndarray) -> float:
         rss = sight.share * float(np.sum(residual(values) ** 2))
@@ -48,8 +54,7 @@ def rounded(expression: ex.Expression, sight: Sight) -> ex.Expression:
     allowed = cost(values) + _MOST_COST
     tried: set[int] = set()
     while True:
-        least = sight.nu * sight.lam / sight.share
-        deviation, natural, _ = deviations(residual, values, free, least, sight.y_scale)
+        deviation, natural, *_ = sight.deviations_of(residual, values, free)
         options = []
         for i in np.flatnonzero(free).tolist():
             if i in tried:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import warnings
@@ -12,30 +13,35 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .answers import SamplingWarning
+from .cautions import ConvergenceWarning, SamplingWarning
 from .chain_answers import ChainAnswers
 from .checkpoint import Checkpoints, Stored, read_checkpoint
+from .deadline import Deadline, OutOfTime
 from .diagnostics import cut_short, effort, history, nothing_new
 from .display import Display, reports
 from .fitting import Fitter
 from .kernels import units
 from .listing import Lister
 from .posing import Task, pose
-from .posterior import NoFiniteModel, make_posterior
+from .posterior import NoFiniteModel, make_posterior, seconds_after
 from .progress import Progress
 from .samplers.elsewhere import ClusterError
 from .samplers.pause import Point, save_nothing
 from .samplers.placing import check_client, workers_for
 from .samplers.running import Report, Watch, Workers
+from .samplers.tempered import TemperedSampler
 from .samplers.turns import NoStart
 from .stages import Stages
-from .trace import Trace
-from .validation import Table, feature_names
+from .trace import Find, Trace
+from .validation import LARGE, Table, column_name, feature_names
 from .verdict import judge, stacking_advice
 from .warm_start import remember
 
 #: Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
 MOST_ROWS_KEPT = 10_000
+# Parts of the time left after sampling for the posterior, and then for its table of formulas; the
+# rest is for what is said about them.
+_FOR_POSTERIOR, _FOR_TABLE = 0.6, 0.5
 
 Estimator = TypeVar("Estimator", bound="Runs")
 
@@ -120,13 +126,14 @@ class Runs(ChainAnswers):
         self: Estimator, stored: Stored, X: Any, y: Any, sample_weight: Any, client: Any = None
     ) -> Estimator:
         """Go on with the run of a checkpoint, whose parameters these are."""
+        began = time.monotonic()
         self._origin = stored.origin
         check_client(client)
         task = pose(self, X, y, sample_weight)
         stored.check_table(self, task.table)
         return self._run(
             task, stored.entropy, client, stored.checkpoints(),
-            lambda: stored.point(task, int(self.chains)), None, stored.seconds,
+            lambda: stored.point(task, int(self.chains)), None, began, stored.seconds,
         )  # fmt: skip
 
     def _run(
@@ -137,18 +144,30 @@ class Runs(ChainAnswers):
         checkpoints: Checkpoints | None,
         start: Callable[[], Point],
         before: Trace | None,
+        began: float,
         seconds: float = 0.0,
     ) -> Estimator:
-        """Sample from a point on, after so many seconds, and make the answers."""
+        """Sample from a point on, after so many seconds, and make the answers.
+
+        Its time began at `began`; compilation is not counted.
+        """
         problem, table, sampler = task.problem, task.table, task.sampler
-        fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
-        lister = Lister(fitter, feature_names(self), table.used)
         with Display(not callable(self.progress) and bool(self.progress)) as display:
             if not units.is_cached(sampler.name):
-                display.say("compiling, once (about ten seconds)")
-            units.load(sampler.name)
+                display.say("compiling, once (ten to thirty seconds)")
+            compiling = time.monotonic()
+            # A large table needs more of it, for the run and for the fits after it.
+            by_parts = isinstance(sampler, TemperedSampler) and (
+                sampler.in_stages(problem).part is not None or len(table.y) > LARGE
+            )
+            units.load(sampler.name, by_parts)
+            began += time.monotonic() - compiling
+            fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
+            lister = Lister(fitter, feature_names(self), table.used)
             point = start()
-            watch = Watch(self.timeout, time.monotonic() - seconds)
+            watch = Watch(self.timeout, began - seconds)
+            if self.timeout is not None:
+                watch.keep_back(seconds_after(fitter))
             report = reports(self.progress, display, lister, watch)
             # Chains share the cores; threads of the linear algebra would only get in their way.
             with threadpool_limits(1, user_api="blas"), watch:
@@ -212,35 +231,38 @@ class Runs(ChainAnswers):
         watch: Watch,
         advice: str | None,
     ) -> None:
-        stopped = watch.interrupted
+        stopped, deadline = watch.interrupted, watch.deadline
         self._used = table.used
         self._range = (table.columns.min(axis=1), table.columns.max(axis=1))
         self._told: set[str] = set()
         self._rows = table.sample(MOST_ROWS_KEPT)
         try:
-            self._posterior = make_posterior(fitter, trace, watch.over)
+            self._posterior = make_posterior(
+                fitter, trace, watch.over, deadline.share(_FOR_POSTERIOR)
+            )
         except NoFiniteModel:
             raise ValueError(
                 "the coefficients of all formulas found are too large or too small for a number; "
                 "rescale y or columns of extreme size"
             ) from None
         self.formulas_, self.formula_objects_ = lister.table(
-            self._posterior.formula_models, watch.over
+            self._posterior.formula_models, lambda: watch.interrupted, deadline.share(_FOR_TABLE)
         )
         self._near = lister.near(self._posterior.formula_models)
         self.best_formula_ = self.select(self.model_selection)
         self.diagnostics_ = effort(trace)
         # A Ctrl-C since then leaves formulas unpolished.
         self.diagnostics_["interrupted"] |= watch.interrupted and not stopped
-        self.diagnostics_ |= judge(trace, fitter.problem, self._posterior.leading_by_chain)
+        names = [column_name(self, i) for i in table.used]
+        self.diagnostics_ |= judge(trace, fitter.problem, self._posterior.leading_by_chain, names)
         self.diagnostics_ |= {"stacking_weights": None, "stacking_gain": None}
+        verdict = self.diagnostics_["verdict"]
         if self.diagnostics_["chains_disagree"]:
-            self._measure_stacking()
-            self.diagnostics_["verdict"] += stacking_advice(self.diagnostics_["stacking_gain"])
+            with contextlib.suppress(OutOfTime):
+                self._measure_stacking(deadline.over)
+                self.diagnostics_["verdict"] += stacking_advice(self.diagnostics_["stacking_gain"])
         self._combine_chains()
-        self.diagnostics_["found"] = [
-            (find.seconds, str(lister.formula(find.trees))) for find in trace.search
-        ]
+        self.diagnostics_["found"] = _told(trace.search, lister, deadline)
         for name in ("history_", "_stages", "_earlier"):
             if hasattr(self, name):
                 delattr(self, name)  # of an earlier fit
@@ -248,6 +270,19 @@ class Runs(ChainAnswers):
             self.history_ = history(trace, fitter.problem)
             self._stages = Stages(fitter, trace.chains)
         message = nothing_new(before, trace) or cut_short(trace)
-        if message is not None:
-            more = f"; {advice}" if advice is not None and trace.interrupted else ""
-            warnings.warn(message + more, SamplingWarning, stacklevel=4)
+        if message is not None and advice is not None and trace.interrupted:
+            message = f"{message}; {advice}"
+        if not self.diagnostics_["converged"]:
+            warnings.warn(message or verdict, ConvergenceWarning, stacklevel=4)
+        elif message is not None:
+            warnings.warn(message, SamplingWarning, stacklevel=4)
+
+
+def _told(finds: list[Find], lister: Lister, deadline: Deadline) -> list[tuple[float, str]]:
+    """Return what a search found when; only the last ones where there is no time for more."""
+    told: list[tuple[float, str]] = []
+    for find in reversed(finds):
+        if told and deadline.over():
+            break
+        told.append((find.seconds, str(lister.formula(find.trees))))
+    return told[::-1]
