@@ -198,13 +198,7 @@ def is_compiled(sampler: str) -> bool:
 
 def is_cached(sampler: str) -> bool:
     """Return whether the loop of a sampler was compiled before, by this or another process."""
-    if is_compiled(sampler):
-        return True
-    try:
-        index = _LOOPS[sampler]._cache._cache_file._load_index()
-        return any(key[0] == signatures()[sampler] for key in index)
-    except (AttributeError, KeyError, OSError):  # private to Numba: then nobody knows
-        return False
+    return is_compiled(sampler) or _LOOPS[sampler]._cache.has(signatures()[sampler])
 
 
 def entry_points() -> list[Any]:
@@ -249,7 +243,7 @@ def _start_helpers(sampler: str) -> "dict[subprocess.Popen[bytes], tuple[str, ..
     afterwards; whatever goes wrong there, this process compiles itself.
     """
     parts = _ELSEWHERE[min(_cores(), max(_ELSEWHERE))]
-    if not parts or not sys.executable:
+    if not parts or not sys.executable or cache_folder() is None:
         return {}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     helpers = {}
