@@ -13,13 +13,11 @@ purpose can write new ones, so callers check a document and arrays as they would
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import math
 import os
 import re
 import reprlib
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BufferedReader
@@ -28,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from . import strict_json
+from .regular_file import NotAFile, open_file
 from .stored_zip import (
     LONGEST_NAME,
     MOST_BYTES,
@@ -180,13 +179,11 @@ def read_archive(
     up to 1); upgrade symbayes
     """
     name = _text(path)
-    # Before opening it: to open a pipe is to wait until somebody writes to it.
-    mode = os.stat(name).st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "this is a folder, not a file", name)
-    if not stat.S_ISREG(mode):
-        raise ModelFileError(f"{name!r} is a device or a pipe, not a symbayes file")
-    with open(name, "rb") as file:
+    try:
+        opened = open_file(name)
+    except NotAFile:
+        raise ModelFileError(f"{name!r} is a device or a pipe, not a symbayes file") from None
+    with opened as file:
         try:
             return _read(file, kind, newest_version, max_bytes)
         except Damage as damage:

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from .answers import SamplingWarning
 from .archive import Arrays, ModelFileError, damaged, read_archive, write_archive
+from .cautions import SamplingWarning
 from .checksums import checksum
 from .parts import Parts
 from .plain_values import ValueReader, ValueWriter
 from .posing import Task
+from .regular_file import open_file
 from .samplers.ladder import Replicas
 from .samplers.paper import PaperChain, PaperSampler
 from .samplers.pause import Point
@@ -161,7 +162,7 @@ def refuse_existing(path: str | os.PathLike[str]) -> str:
 def _may_be_checkpoint(path: str) -> bool:
     """Return whether a file begins like a checkpoint; an empty one may be a damaged one."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             start = file.read(4)
     except OSError:
         return False

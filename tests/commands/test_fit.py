@@ -104,7 +104,8 @@ def test_json_has_the_words_of_the_command_line(capsys):
 def test_json_has_no_nan(capsys):
     # R-hat needs more draws than this.
     answer = fit_json(capsys, "--draws", "2")
-    assert answer["diagnostics"]["r_hat"] == {"log_likelihood": None, "n_nodes": None}
+    assert answer["diagnostics"]["r_hat"].keys() >= {"log_likelihood", "n_nodes"}
+    assert {*answer["diagnostics"]["r_hat"].values()} == {None}
 
 
 def test_the_same_as_the_library(capsys):

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes.commands.reading import BadTable, first_other, read_table
+from symbayes.cli import main
+from symbayes.commands.reading import LOST, BadTable, first_other, read_table
 
-from .calling import ODD_NAMES, complaint, odd_table
+from .calling import ODD_NAMES, QUICK, complaint, odd_table
 
 ROWS = pd.DataFrame({"a": [1.0, 2.5], "b": [3.0, -4.0]})
 
@@ -97,6 +98,49 @@ def test_what_is_a_number(folder):
     assert first_other(table["text"]) == "'x' in row 1"
 
 
+LARGE = 2**53 + 1
+WHOLE = pd.DataFrame(
+    {"id": range(LARGE, LARGE + 30), "a": range(30), "y": [2.0 * i for i in range(30)]}
+)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "gap.parquet"])
+def test_whole_numbers_that_lose_digits_are_told(folder, name):
+    table = WHOLE.astype({"id": "Int64"})
+    if name == "gap.parquet":
+        table.loc[5, "id"] = None
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+        table.to_parquet(name)
+    else:
+        table.to_csv(name, index=False)
+    assert read_table(name).attrs[LOST] == {"id": LARGE}
+
+
+def test_whole_numbers_of_any_length_are_told(folder):
+    read = read_table(
+        write(folder, "a,b,c\n1,18446744073709551615,x\n1234567890123456789012,2,3\n")
+    )
+    assert read.attrs[LOST] == {"a": 1234567890123456789012, "b": 2**64 - 1}
+
+
+def test_only_columns_in_use_are_told(folder, capsys):
+    WHOLE.to_csv("t.csv", index=False)
+    says = (
+        f"symbayes: warning: column 'id' of t.csv has {LARGE}, which becomes {LARGE - 1}: beyond "
+        "2**53, numbers here have only some 16 digits; subtract a constant, or leave it out if it "
+        "only identifies rows"
+    )
+    words = ["fit", "t.csv", "--target", "y", *QUICK, "--quiet", "--out", "m"]
+    assert main(words) == 0
+    assert capsys.readouterr().err.splitlines() == [says]
+    assert main(["predict", "m", "t.csv"]) == 0
+    assert says in capsys.readouterr().err
+    assert main([*words, "--features", "a"]) == 0
+    assert main(["predict", "m", "t.csv"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_commas_are_decimal_only_between_semicolons(folder):
     table = read_table(write(folder, "a;b;c\n1,5;x,y;1.5\n2;;2\n"))
     np.testing.assert_array_equal(table["a"], [1.5, 2])
@@ -141,7 +185,7 @@ def test_what_cannot_be_opened_is_a_line(folder, capsys):
     words = ["--target", "y"]
     assert "nowhere.csv: No such file" in complaint(capsys, ["fit", "nowhere.csv", *words])
     assert "nowhere.parquet: No such file" in complaint(capsys, ["fit", "nowhere.parquet", *words])
-    assert "Is a directory" in complaint(capsys, ["fit", folder, *words])
+    assert "this is a folder, not a file" in complaint(capsys, ["fit", folder, *words])
 
 
 def test_parquet_without_its_package(folder, monkeypatch):
@@ -169,5 +213,5 @@ def test_parquet(folder):
     assert first_other(table["day"]).startswith("'2020-01-01")
     assert first_other(table["city"]) == "'Rome' in row 1"
     assert table["lists"].dtype != float
-    with pytest.raises(BadTable, match="cannot be read as Parquet"):
+    with pytest.raises(BadTable, match=r"is damaged or not Parquet .*; make it anew"):
         read_table(write(folder, "no", "bad.parquet"))

@@ -128,7 +128,7 @@ def test_info_about_the_installation(capsys, monkeypatch):
     monkeypatch.setattr(units, "cache_folder", lambda: None)
     text = call(capsys, "info")
     assert "not there yet; the first fit compiles it" in text
-    assert "nowhere (compilation is switched off)" in text
+    assert "nowhere (no folder can be written to" in text
 
 
 @pytest.mark.parametrize("words", [["show"], ["info"], ["report", "--out", "page.html"]])

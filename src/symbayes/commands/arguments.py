@@ -26,8 +26,8 @@ from .parsing import (
 )
 
 _TABLE = (
-    "CSV (commas, semicolons or tabs; the first line names the columns), .tsv, .parquet, or - for "
-    "CSV from standard input"
+    "CSV (commas, semicolons or tabs; the first line names the columns), .tsv, either also as .gz, "
+    ".parquet, or - for CSV from standard input"
 )
 
 
@@ -138,7 +138,8 @@ def _add_fit(commands: argparse._SubParsersAction) -> None:
     effort = command.add_argument_group("effort")
     effort.add_argument(
         "--time", "--timeout", type=positive, metavar="SECONDS",
-        help="end the fit after so long, with what it has",
+        help="end the fit after this time, with what it has; that depends on the machine, whatever "
+        "the seed",
     )  # fmt: skip
     effort.add_argument(
         "--draws", type=count, default=1000, metavar="N",
@@ -154,8 +155,9 @@ def _add_fit(commands: argparse._SubParsersAction) -> None:
         help="independent runs, which are compared with each other (default: 4)",
     )  # fmt: skip
     effort.add_argument(
-        "--seed", type=seed, metavar="S", help="the same seed gives the same result (default: any)"
-    )
+        "--seed", type=seed, metavar="S",
+        help="the same seed gives the same result, unless --time ends the fit (default: any)",
+    )  # fmt: skip
     effort.add_argument(
         "--jobs", "--n-jobs", type=jobs, default=-1, metavar="N",
         help="cores to use (default: -1, all)",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from .. import DataWarning
 from ..operators import did_you_mean
 from .messages import UsageError
-from .reading import UNNAMED, first_other
+from .reading import LOST, UNNAMED, first_other
 
 # Names in a message at most.
 _MOST_NAMES = 10
@@ -74,6 +76,7 @@ def training(
     else:
         _check_features(table, source, features, others)
     used = [*features, *others]
+    _tell_lost_digits(table.attrs.get(LOST, {}), source, used)
     _check_finite(table[used], source)
     missing = table[used].isna().any(axis=1).to_numpy()
     if missing.any():
@@ -96,17 +99,31 @@ def training(
 
 def new_rows(table: pd.DataFrame, source: str, features: Sequence[str]) -> pd.DataFrame:
     """Return the columns a model needs, in its order; complain about all that is missing."""
+    lost = table.attrs.get(LOST, {})
     # A model that was not fitted here may have names that are read as others.
     as_read = {name.strip() or UNNAMED: name for name in features if name not in table.columns}
     table = table.rename(columns={name: as_read[name] for name in table if name in as_read})
     _check_there(table, source, features, "the model")
     _check_numbers(table, source, features)
+    _tell_lost_digits(lost, source, features)
     rows = table[list(features)]
     if rows.isna().any(axis=None):
         where = _where(rows.isna(), source, "missing values")
         raise BadColumns(f"{where}; fill them in, or remove those rows")
     _check_finite(rows, source)
     return rows
+
+
+def _tell_lost_digits(lost: Mapping[str, int], source: str, names: Sequence[str]) -> None:
+    for name in names:
+        if name in lost:
+            warnings.warn(
+                f"column {name!r} of {source} has {lost[name]}, which becomes {lost[name]:.0f}: "
+                "beyond 2**53, numbers here have only some 16 digits; subtract a constant, or "
+                "leave it out if it only identifies rows",
+                DataWarning,
+                stacklevel=2,
+            )
 
 
 def _check_there(table: pd.DataFrame, source: str, names: Sequence[str], who: str) -> None:

@@ -20,6 +20,7 @@ from .models import read_model
 from .wording import with_options
 
 _PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "pandas")
+_NOWHERE = "nowhere (no folder can be written to, or compilation is switched off)"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,7 +43,7 @@ def installation() -> dict[str, str]:
         "system": platform.platform(),
         "cores": str(cpu_count()),
         "compiled code": ready,
-        "kept in": folder or "nowhere (compilation is switched off)",
+        "kept in": folder or _NOWHERE,
     }
 
 

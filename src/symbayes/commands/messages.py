@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .. import DataWarning, SamplingWarning
+from .. import ConvergenceWarning, DataWarning, SamplingWarning
 from ..display import printable
 from .wording import with_options
 
@@ -51,6 +51,8 @@ def warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings():
         for category in (DataWarning, SamplingWarning):
             warnings.simplefilter("always", category)
+        # The answer ends with the verdict.
+        warnings.filterwarnings("ignore", "Not converged", ConvergenceWarning)
         warnings.showwarning = show
         yield
 

@@ -9,5 +9,4 @@ def read_model(path: str) -> Any:
     """Return a saved model, or raise an error that names its file."""
     from .. import load
 
-    open(path, "rb").close()  # what cannot be opened gets the same error as any other file
     return load(path)

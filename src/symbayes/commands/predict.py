@@ -43,7 +43,7 @@ def predictions(model: Any, rows: pd.DataFrame, level: float, kind: str, std: bo
         return pd.DataFrame(columns=names)
     # A model fitted to columns without names takes none.
     X = rows if hasattr(model, "feature_names_in_") else rows.to_numpy()
-    mean, deviation = model.predict(X, return_std=True)
+    mean, *deviation = model.predict(X, return_std=True) if std else (model.predict(X),)
     lower, upper = model.predict_interval(X, level=level, kind=kind)
     answers = {"prediction": mean, "lower": lower, "upper": upper}
-    return pd.DataFrame(answers | ({"std": deviation} if std else {}))
+    return pd.DataFrame(answers | ({"std": deviation[0]} if std else {}))

@@ -1,28 +1,49 @@
-"""Tables from files and from standard input: CSV, TSV and Parquet."""
+"""Tables from files and from standard input: CSV and TSV, also packed by gzip, and Parquet."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import importlib.util
 import io
 import math
 import re
 import sys
 import warnings
+import zlib
 from collections import Counter
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
 
+from ..column_types import first_lost
+from ..regular_file import NotAFile, open_file
+
 #: What stands for standard input.
 STANDARD_INPUT = "-"
+#: Where a table keeps which of its whole numbers are no longer what was written.
+LOST = "lost"
 #: What a first column of a text file is called if its name is empty.
 UNNAMED = "column 1"
-_TABS, _PARQUET = (".tsv", ".tab"), (".parquet", ".pq")
+_TABS, _PARQUET, _PACKED = (".tsv", ".tab"), (".parquet", ".pq"), ".gz"
 _DELIMITERS = ",;\t"
+# What is often taken for a table, and what to do.
+_OTHER_KINDS = {
+    (".xlsx", ".xlsm", ".xls", ".ods"): "is a spreadsheet; save its sheet as CSV, and name that",
+    (".json", ".jsonl", ".ndjson"): (
+        "is JSON; turn it into CSV, for example with pandas (read_json, then to_csv), and name that"
+    ),
+    (".zip", ".bz2", ".xz", ".zst", ".7z"): "is packed; unpack it first, or pack it as .csv.gz",
+}
+# Pipes that a shell has opened already, as for <(command), so that nobody is waited for.
+_OPENED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+# A header is at most about this long; devices may give a line without an end.
+_LONGEST_LINE = 2**24
+# Characters of what another package says in a message of ours.
+_LONGEST_REASON = 200
 
 
 class BadTable(ValueError):
@@ -37,29 +58,31 @@ def source_name(path: str) -> str:
 def read_table(path: str) -> pd.DataFrame:
     """Return a table; columns of numbers are float64, all others are as they were read.
 
+    Its `attrs[LOST]` has, for columns in which whole numbers have lost digits, the first of them.
+
     Parameters
     ----------
     path : str
         A file, or "-" for standard input. Its name tells what it is: Parquet, TSV, or CSV with
-        commas, semicolons or tabs. In text, spaces around names do not count.
+        commas, semicolons or tabs, both also with .gz behind it. In text, spaces around names do
+        not count.
 
     Raises
     ------
     BadTable
         If it cannot be read, has no header, or has two columns of one name.
     """
-    suffix = Path(path).suffix.lower()
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise BadTable("there is no standard input")
         table = _read_text(sys.stdin.buffer, source_name(path), None)
-    elif suffix in _PARQUET:
-        table = _read_parquet(path)
     else:
-        with open(path, "rb") as file:
-            table = _read_text(file, path, "\t" if suffix in _TABS else None)
+        table = _read_file(path)
     numbers = {name: as_numbers(column) for name, column in table.items()}
-    return pd.DataFrame({name: table[name] if x is None else x for name, x in numbers.items()})
+    result = pd.DataFrame({name: table[name] if x is None else x for name, x in numbers.items()})
+    lost = {name: first_lost(table[name]) for name, x in numbers.items() if x is not None}
+    result.attrs = {LOST: table.attrs.get(LOST, {}) | {k: v for k, v in lost.items() if v}}
+    return result
 
 
 def as_numbers(column: pd.Series) -> np.ndarray | None:
@@ -83,10 +106,34 @@ def _coerced(column: pd.Series) -> pd.Series:
     return pd.Series(np.nan, index=column.index)
 
 
+def _read_file(path: str) -> pd.DataFrame:
+    name = path.lower().removesuffix(_PACKED)
+    packed, suffix = name != path.lower(), Path(name).suffix
+    try:
+        opened = open(path, "rb") if path.startswith(_OPENED) else open_file(path)  # noqa: SIM115
+    except NotAFile:
+        raise BadTable(
+            f"{path} is a device or a pipe, not a file; name - to read what standard input gives"
+        ) from None
+    with opened as file:
+        for suffixes, advice in _OTHER_KINDS.items():
+            if suffix in suffixes:
+                raise BadTable(f"{path} {advice}")
+        if suffix not in _PARQUET:
+            delimiter = "\t" if suffix in _TABS else None
+            text: Any = gzip.GzipFile(fileobj=file) if packed else file
+            return _read_text(text, path, delimiter)
+    if packed:
+        raise BadTable(f"{path}: Parquet is packed already; unpack it from .gz first")
+    return _read_parquet(path)
+
+
 def _read_text(file: BinaryIO, source: str, delimiter: str | None) -> pd.DataFrame:
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
-        first = text.readline()
+        first = text.readline(_LONGEST_LINE)
+        if len(first) == _LONGEST_LINE:
+            raise BadTable(f"{source} has no end of its first line, and is no table")
         delimiter = delimiter or _delimiter(first)
         lines = chain([first], iter(text.readline, ""))
         names = next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [])
@@ -99,6 +146,8 @@ def _read_text(file: BinaryIO, source: str, delimiter: str | None) -> pd.DataFra
         raise BadTable(f"{source} is not text in UTF-8, which CSV and TSV have to be") from None
     except csv.Error as error:
         raise BadTable(f"{source}: the first line cannot be read as a header: {error}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise BadTable(f"{source} cannot be unpacked: {error}; make it anew") from None
     finally:
         text.detach()
     return _with_decimal_commas(table) if delimiter == ";" else table
@@ -174,18 +223,28 @@ def _with_decimal_commas(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read_parquet(path: str) -> pd.DataFrame:
-    open(path, "rb").close()  # what cannot be opened gets the same error as any other file
     if importlib.util.find_spec("pyarrow") is None:
         raise BadTable(
             f"{path}: Parquet needs the package pyarrow; install it (pip install pyarrow), or use "
             "CSV"
         )
-    import pyarrow
     import pyarrow.parquet
 
     try:
-        content = pyarrow.parquet.ParquetFile(path).read()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise BadTable(f"{path} cannot be read as Parquet: {error}") from None
-    check_names(content.column_names, path)
-    return content.to_pandas(ignore_metadata=True)
+        with pyarrow.parquet.ParquetFile(path) as file:
+            content = file.read()
+        names, table = content.column_names, content.to_pandas(ignore_metadata=True)
+        # With gaps, whole numbers have become doubles already.
+        gaps = {name: content.column(i) for i, name in enumerate(names) if name in table}
+        table.attrs = {LOST: {
+            name: lost for name, column in gaps.items()
+            if column.null_count and str(column.type) in ("int64", "uint64")
+            and (lost := first_lost(column.drop_null().to_numpy())) is not None
+        }}  # fmt: skip
+    except Exception as error:  # of any kind: parts of a damaged file end in JSON, text and dates
+        what = " ".join(str(error).split())[:_LONGEST_REASON]
+        raise BadTable(
+            f"{path} is damaged or not Parquet ({what}); make it anew, or use CSV"
+        ) from None
+    check_names(names, path)
+    return table

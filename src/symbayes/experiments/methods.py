@@ -83,6 +83,7 @@ def fitted(model: BayesianSymbolicRegressor, X: Any, y: np.ndarray) -> BayesianS
     with warnings.catch_warnings():
         # Nobody sees the draws made so far.
         warnings.filterwarnings("ignore", "interrupted", SamplingWarning)
+        warnings.filterwarnings("ignore", "Not converged", SamplingWarning)
         model.fit(X, y)
     if model.diagnostics_["interrupted"]:
         raise KeyboardInterrupt

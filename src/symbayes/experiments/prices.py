@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..regular_file import open_file
+
 #: What signals are made of.
 PRICES = ("open", "high", "low", "close")
 #: Training years end with the first, test years with the second, as in the paper.
@@ -28,7 +30,8 @@ def read_prices(path: Path) -> pd.DataFrame:
         If a column is missing, a date or price cannot be read, or a day occurs twice.
     """
     try:
-        table = pd.read_csv(path)
+        with open_file(path) as file:
+            table = pd.read_csv(file)
     except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise BadPrices(f"{path} cannot be read as CSV: {error}") from None
     table.columns = [str(name).strip().lower() for name in table.columns]
