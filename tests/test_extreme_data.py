@@ -1,9 +1,12 @@
 """Tables at the edge of what a double can hold: a fit gives numbers, or says why not."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.metrics import r2_score
 
-from symbayes import DataWarning
+from symbayes import DataWarning, plots
+from symbayes.refit import slopes
 
 from .test_validation import X, Y, small
 
@@ -21,6 +24,13 @@ EXTREME = {
         np.concatenate([Y, np.repeat(Y[:1], 1000)]),
     ),
     "eight rows": (X[:8], Y[:8]),
+    "y of 1e303": (X, Y / np.abs(Y).max() * 1e303),
+    "columns of 1e303": (X / np.abs(X).max() * 1e303, Y),
+    "ten rows a hundred times": (np.tile(X[:10], (100, 1)), np.tile(Y[:10], 100)),
+    "ten rows that fit nothing": (
+        np.tile(X[:10], (60, 1)),
+        np.tile(np.random.default_rng(0).normal(size=10), 60),
+    ),
     "outlier": (np.vstack([X, [[1e30, 1, 1]]]), np.append(Y, -1e20)),
 }
 
@@ -37,6 +47,72 @@ def test_extreme_data(case, parameters):
     assert formulas["probability"].sum() == pytest.approx(1.0)
     assert np.isfinite(formulas[["rmse", "r2"]]).all(axis=None)
     assert np.isfinite(model.best_formula_.predict(table)).all()
+    assert np.isfinite(model.score(table, y))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"sampler": "paper"}], ids=["tempered", "paper"])
+@pytest.mark.parametrize(
+    ("table", "y", "weights"),
+    [
+        (X, Y * 1e299, None),
+        (X, Y / np.abs(Y).max() * 1e303, None),
+        (X, Y * 1e-300, None),
+        (X, Y, np.full(len(Y), 1e13)),
+        (X, Y, np.where(np.arange(len(Y)) < 5, 1e14, 1e-5)),
+        (np.tile(X[:10], (20, 1)), np.tile(Y[:10], 20), None),
+    ],
+    ids=["y 1e300", "y 1e303", "y 1e-300", "weights", "weights of all sizes", "ten rows"],
+)
+def test_everything_can_be_asked_without_a_warning(tmp_path, table, y, weights, parameters):
+    """Warnings are errors in these tests; what NumPy has to say is of no use to anybody."""
+    model = small(operators=["+", "*"], n_terms=2, chains=2, **parameters).fit(table, y, weights)
+    assert np.isfinite(model.predict_interval(table)).all()
+    assert np.isfinite(model.predict_interval(table, kind="mean")).all()
+    assert np.isfinite(model.sample_predictive(table, 3, random_state=0)).all()
+    assert -1 < model.score(table, y) <= 1
+    model.constants()
+    model.inclusion_probability()
+    model.formulas_by_chain()
+    model.combined("stack")
+    model.report(tmp_path / "page.html")
+    model.save(tmp_path / "model")
+    for plot in (plots.plot_predictions, plots.plot_residuals):
+        plot(model, table, y).figure.canvas.draw()
+    for plot in (plots.plot_formulas, plots.plot_pareto, plots.plot_trace):
+        np.ravel(plot(model))[0].figure.canvas.draw()
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("table", "y", "weights", "says"),
+    [
+        (X, np.where(Y > np.median(Y), 1e308, -1e308) + Y, None, "y has values of size 1.0e.308"),
+        (X, Y / np.abs(Y).max() * 1.7e308, None, "y has values of size 1.7e.308, .*; divide"),
+        (X / np.abs(X).max() * 1e308, Y, None, "column 'x[0-2]' of X has values of size .*; div"),
+        (X, Y, 1e300, "sample_weight sums to .*e.301; weights count rows .*: divide them"),
+    ],
+)
+def test_what_leaves_no_room_is_refused(table, y, weights, says):
+    with pytest.raises(ValueError, match=says):
+        small().fit(table, y, weights)
+
+
+def test_a_column_beyond_all_bounds_that_cannot_matter():
+    with pytest.warns(DataWarning, match="constant: 'x3'"):
+        small().fit(np.column_stack([X, np.full(len(X), 1e308)]), Y)
+
+
+@pytest.mark.parametrize("factor", [2.0**-900, 1.0, 2.0**900])
+def test_the_score_is_that_of_scikit_learn_whatever_the_unit(factor):
+    model = small().fit(X, Y * factor)
+    rows = slice(3, 20)
+    expected = r2_score(Y[rows], model.predict(X[rows]) / factor)
+    assert model.score(X[rows], Y[rows] * factor) == expected
+
+
+def test_constants_that_no_increment_can_show():
+    """An increment grows until it shows; where the constant does nothing it has no end."""
+    assert (slopes(lambda v: np.zeros(5), np.array([1e306]), np.zeros(5), 1.0) == 0.0).all()
 
 
 @pytest.mark.parametrize("parameters", [{}, {"sampler": "paper"}], ids=["tempered", "paper"])

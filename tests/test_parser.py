@@ -122,6 +122,7 @@ def test_plain_words_stand_without_quotes():
         ("", 0, "expected a value, but the formula ends"),
         ("x0 +", 4, "expected a value, but the formula ends"),
         ("x0 + *", 5, r"expected a value, found '\*'"),
+        ("x0²", 0, r"'x0²' is not a column \(a power is written as in x\^2\); known are"),
         ("(x0", 3, r"expected '\)', but the formula ends"),
         ("x0)", 2, r"expected an operator, found '\)'"),
         ("x0 x1", 3, "expected an operator, found 'x1'"),

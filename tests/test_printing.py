@@ -1,5 +1,7 @@
 """Formulas as text: parentheses, signs, digits, names."""
 
+import unicodedata
+
 import pytest
 
 from symbayes.parser import parse
@@ -62,6 +64,41 @@ def test_plain_words_stand_without_quotes():
     for name in ("sin", "ln", "lt", "a b", "1st", ""):
         assert quoted(name) == f"`{name}`"
     assert quoted("a`\\") == "`a\\`\\\\`"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        # Raised, lowered, and other forms of what is another name.
+        "x²", "²x", "x₁", "xᵀ", "xⁿ", "x½", "x①", "ﬁt", "ª", "µ", "\uff58", "\u2113", "\u212a",
+        "e\u0301",
+        # A caret, an exclamation mark, a bar, a prime, dots, a plus, nothing.
+        "x\u02c62", "x\u01c3", "a\u01c0b", "x\u02b9", "a·b", "a\ua78fb", "a\u1429b", "x\u1160",
+    ],
+    ids=ascii,
+)  # fmt: skip
+def test_names_that_read_as_something_else_are_quoted(name):
+    assert quoted(name) == f"`{name}`"
+    formula = ("+", ("square", ("x", 0)), ("x", 1))
+    assert parse(to_text(formula, [name, "x"]), [name, "x"]) == formula
+
+
+def test_whatever_stands_bare_is_one_plain_identifier():
+    """All characters of Unicode, at the beginning of a name and behind its first letter."""
+    for code in range(0x110000):
+        c = chr(code)
+        for name in (c, f"x{c}"):
+            if quoted(name) == name:
+                assert name.isidentifier(), ascii(name)
+                assert unicodedata.normalize("NFKC", name) == name, ascii(name)
+                assert unicodedata.category(c)[0] in "LMN" or c == "_", ascii(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["größe", "λ", "列", "データ", "возраст", "عمر", "ñ_2", "x٣", "_a"]
+)
+def test_words_of_all_languages_stand_bare(name):
+    assert quoted(name) == name
 
 
 def test_what_cannot_be_seen_is_shown():

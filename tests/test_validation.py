@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.multioutput import MultiOutputRegressor
 
 from symbayes import BayesianSymbolicRegressor, DataWarning, TermsPrior, TreePrior
 from symbayes.kernels import units
@@ -128,10 +129,21 @@ BAD_Y = {
     "dates": (DATES, TypeError, "y contains dates"),
     "complex": (with_value(1j), ValueError, "y is complex"),
     "dicts": (with_value({}), TypeError, "y holds an object of type dict"),
-    "2-D": (np.column_stack([Y, Y]), ValueError, "y should be a 1d array"),
+    "2-D": (np.column_stack([Y, Y]), ValueError, "y should be a 1d array.*MultiOutputRegressor"),
+    "frame": (frame(a=Y, b=Y), ValueError, r"array of shape \(30, 2\).*MultiOutputRegressor"),
+    "list of lists": ([[1.0, 2.0]] * 30, ValueError, r"shape \(30, 2\) .*MultiOutputRegressor"),
+    "2-D nan": (np.full((30, 2), np.nan), ValueError, "y should be a 1d array.*MultiOutputRegr"),
     "length": (Y[:20], ValueError, "inconsistent numbers of samples.*30, 20"),
     "None": (None, ValueError, "requires y to be passed"),
 }  # fmt: skip
+
+
+def test_what_the_message_about_several_columns_names_works():
+    several = np.column_stack([Y, 2 * X[:, 1]])
+    model = MultiOutputRegressor(small()).fit(X, several)
+    assert model.predict(X).shape == several.shape
+    with pytest.raises(ValueError, match="MultiOutputRegressor"):
+        small().fit(X, Y).score(X, several)
 
 
 @pytest.mark.parametrize("case", BAD_Y)
@@ -168,7 +180,8 @@ BAD_WEIGHTS = {
     "zero": (np.zeros(30), ValueError, "sample_weight sums to zero"),
     "nan": (weights_with(np.nan), ValueError, "sample_weight contains 2 NaN values"),
     "inf": (weights_with(np.inf), ValueError, "sample_weight contains 2 inf values"),
-    "overflow": (np.full(30, 1e308), ValueError, "sample_weight sums to infinity"),
+    "overflow": (np.full(30, 1e308), ValueError, "sums to inf; weights count rows.*divide"),
+    "large": (np.full(30, 1e300), ValueError, "sums to 3e.301; weights count rows.*divide"),
     "small": (np.full(30, 1 / 30), ValueError, "sums to 1; weights count rows.*multiply"),
     "length": (np.ones(29), ValueError, r"sample_weight.shape == .29,., expected .30,."),
     "2-D": (np.ones((30, 1)), ValueError, "sample_weight has 2 dimensions"),
@@ -182,7 +195,7 @@ BAD_WEIGHTS = {
 @pytest.mark.parametrize("case", BAD_WEIGHTS)
 def test_bad_weights(no_work, case):
     weights, error, says = BAD_WEIGHTS[case]
-    with np.errstate(over="ignore"), pytest.raises(error, match=says):
+    with pytest.raises(error, match=says):
         small().fit(X, Y, sample_weight=weights)
 
 
@@ -281,9 +294,9 @@ def test_constant_and_duplicate_columns_are_named_and_left_out():
     table = pd.DataFrame({"one": 1.0, "a": X[:, 0], "again": X[:, 0], "b": X[:, 1]})
     with pytest.warns(DataWarning) as caught:
         model = small(draws=50).fit(table, Y)
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    message = str(caught[0].message)
+    (warned,) = (one for one in caught if one.category is DataWarning)
+    assert warned.filename == __file__
+    message = str(warned.message)
     assert "constant: 'one'" in message
     assert "duplicate: 'again' (the same as 'a')" in message
     used = {name for formula in model.formula_objects_ for name in formula.features}

@@ -22,6 +22,7 @@ _DEEPEST = 100
 _MOST_NODES = 10_000
 # A column of one of these names comes first. No "e", which is too likely a column.
 _NAMED_NUMBERS = {"pi": math.pi}
+_RAISED = tuple("⁰¹²³⁴⁵⁶⁷⁸⁹")
 _FUNCTIONS = [name for name in OPERATORS if name.isalpha() and name != "lt"]
 # Columns that a message lists.
 _LISTED = 20
@@ -195,6 +196,8 @@ class _Parser:
             hint = f" but a function, as in {name}(...)"
         elif name == "e":
             hint = " (Euler's number is exp(1))"
+        elif name[-1:] in _RAISED:
+            hint = " (a power is written as in x^2)"
         else:
             hint = did_you_mean(name, self.names)
         known = ", ".join(self.names[:_LISTED]) or "none"

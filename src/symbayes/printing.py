@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -155,6 +156,9 @@ def number(value: float, digits: int) -> str:
 
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
+# Letters that look like signs (bars, an exclamation mark, carets, primes, strokes, a plus, a dot)
+# or like nothing.
+_LIKE_SIGNS = re.compile("[\u01c0-\u01c3\u02b0-\u02ff\u115f\u1160\u1428\u1429\ua78f]")
 
 
 def quoted(name: str) -> str:
@@ -165,14 +169,22 @@ def quoted(name: str) -> str:
 
 
 def is_plain_word(name: str) -> bool:
-    """Return whether a column name cannot be taken for more than one thing in a typeset formula."""
-    return _IDENTIFIER.match(name) is not None
+    """Return whether a column name cannot be taken for more than one thing in a formula.
+
+    `x²` and `x₁` could: they are other names by Unicode's compatibility forms (NFKC).
+    """
+    return (
+        _IDENTIFIER.match(name) is not None
+        and name.isidentifier()
+        and unicodedata.is_normalized("NFKC", name)
+        and _LIKE_SIGNS.search(name) is None
+    )
 
 
 def letter_and_index(name: str) -> tuple[str, str] | None:
     """Return the parts of a name like x0 or x_0, which mathematics writes with an index."""
     match = re.fullmatch(r"([^\W\d_])_?([0-9]+)", name)
-    return (match[1], match[2]) if match else None
+    return (match[1], match[2]) if match and is_plain_word(name) else None
 
 
 def shown(name: str) -> str:

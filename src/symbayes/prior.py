@@ -142,7 +142,8 @@ class NoisePrior:
     """Prior of the noise variance, in units of the variance of y.
 
     ``sigma^2 ~ IG(shape / 2, shape * scale / 2)``: `scale` is a guess at the share of the variance
-    of y that is noise, `shape` the number of rows that guess is worth.
+    of y that is noise, `shape` the number of rows that guess is worth. A guess below 1e-9 is taken
+    for none in predictions, and adds no rows to what they know of the noise.
 
     Parameters
     ----------

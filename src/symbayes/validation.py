@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass
-from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from .column_types import lost_digits, refuse_text
 from .kernels.evaluate import padded
 from .kernels.memory import zeros
 
@@ -22,9 +21,10 @@ _FEW_ROWS = 8
 LARGE = 100_000
 # Below this, floating-point numbers lose their digits.
 _SMALLEST_SPREAD = 1.0e-305
-
-
-_DATES = "{} contains dates or time spans; turn them into numbers, for example days since a start"
+# Beyond this, there is no room for sums, differences and intervals.
+_LARGEST = 1.0e303
+# With more rows, the rounding errors of a log-likelihood are as large as what decides.
+_MOST_WEIGHT = 1.0e15
 
 
 class DataWarning(UserWarning):
@@ -87,9 +87,10 @@ def feature_names(estimator: Any) -> list[str]:
 def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     """Validate training data, and record names and number of the columns on the estimator."""
     _refuse_repeated_names(X)
-    _refuse_text(X, "X")
-    _refuse_text(y, "y")
+    refuse_text(X, "X")
+    refuse_text(y, "y")
     _refuse_not_finite_y(y)
+    _tell_lost_digits([*lost_digits(X, "X"), *lost_digits(y, "y")])
     # What float64 can hold stays what it is: a column becomes float64 when it is copied.
     is_plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.dtype.itemsize <= 8
     dtype = "numeric" if is_plain else [np.float64, np.float32]
@@ -113,6 +114,7 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
             f"y is constant (every value is {y[0]:g}), so there is nothing to explain; check that "
             "it is the right column"
         )
+    _refuse_too_large("y", y)
     if np.ptp(y / 2) < _SMALLEST_SPREAD:
         raise ValueError(
             f"y varies by only {np.ptp(y):.1g}, which is too little to compute with; multiply it "
@@ -157,7 +159,8 @@ def padded_columns(
 
 def check_new_rows(estimator: Any, X: Any) -> np.ndarray:
     """Validate rows to predict on; numbers of single precision stay so, to spare a copy."""
-    _refuse_text(X, "X")
+    refuse_text(X, "X")
+    _tell_lost_digits(lost_digits(X, "X"))
     with np.errstate(all="ignore"):
         X = validate_data(
             estimator, X, dtype=[np.float64, np.float32], ensure_all_finite=False, reset=False
@@ -168,7 +171,7 @@ def check_new_rows(estimator: Any, X: Any) -> np.ndarray:
 
 def check_new_target(y: Any, n_rows: int) -> np.ndarray:
     """Validate observations to compare predictions with."""
-    _refuse_text(y, "y")
+    refuse_text(y, "y")
     _refuse_not_finite_y(y)
     values = column_or_1d(y, dtype=np.float64, input_name="y")
     if len(values) != n_rows:
@@ -215,12 +218,38 @@ def _refuse_not_finite(estimator: Any, X: np.ndarray) -> None:
     )
 
 
+def _refuse_too_large(what: str, values: np.ndarray) -> None:
+    largest = float(max(values.max(), -values.min()))
+    if largest > _LARGEST:
+        raise ValueError(
+            f"{what} has values of size {largest:.1e}, which is too large to compute with; divide "
+            "it by a factor"
+        )
+
+
+def _tell_lost_digits(lost: list[str]) -> None:
+    if lost:
+        more = f"; and {_count(len(lost) - 5, 'more column')}" if len(lost) > 5 else ""
+        warnings.warn(
+            f"{'; '.join(lost[:5])}{more}: beyond 2**53, numbers here have only some 16 digits; "
+            "subtract a constant, or leave out what only identifies rows",
+            DataWarning,
+            stacklevel=5,
+        )
+
+
 def _refuse_not_finite_y(y: Any) -> None:
     """Say how many rows of y are not finite, and which; leave other complaints to scikit-learn."""
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
         return
+    if values.ndim == 2 and values.shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {values.shape} instead: one model "
+            "explains one column; sklearn.multioutput.MultiOutputRegressor(BayesianSymbolic"
+            "Regressor(...)) fits one for each"
+        )
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     bad = ~np.isfinite(values)
@@ -242,75 +271,12 @@ def _refuse_repeated_names(X: Any) -> None:
         )
 
 
-def _refuse_text(values: Any, what: str) -> None:
-    """Complain about text and other things that are not numbers, before NumPy does it less well."""
-    if hasattr(values, "columns") and hasattr(values, "iloc"):
-        columns = [(str(name), values.iloc[:, i]) for i, name in enumerate(values.columns)]
-    elif isinstance(values, list | tuple):
-        try:
-            array = np.asarray(values)
-        except ValueError:
-            array = np.asarray(values, dtype=object)
-        columns = _split(array, what)
-    else:
-        columns = _split(values, what)
-    for name, column in columns:
-        array = np.asarray(column)
-        where = f"column {name!r} of {what}" if name else what
-        if array.dtype.kind == "c":
-            raise ValueError(
-                f"Complex data not supported: {where} is complex; pass real and imaginary parts as "
-                "two columns"
-            )
-        if array.dtype.kind in "US":
-            raise ValueError(
-                f"{where} contains text ({str(array.ravel()[0])[:30]!r}); encode it as numbers, or "
-                "leave it out"
-            )
-        if array.dtype.kind in "mM":
-            raise TypeError(_DATES.format(where))
-        if array.dtype.kind == "O":
-            _refuse_objects(array, where)
-
-
-def _split(values: Any, what: str) -> list[tuple[str, Any]]:
-    dtype = getattr(values, "dtype", None)
-    if getattr(dtype, "kind", "f") not in "OUScmM":
-        return []
-    if what == "X" and getattr(values, "ndim", 0) == 2:
-        return [(f"x{i}", values[:, i]) for i in range(values.shape[1])]
-    return [("", values)]
-
-
-def _refuse_objects(array: np.ndarray, where: str) -> None:
-    """An object array is fine as long as it holds numbers only."""
-    for value in array.ravel():
-        if isinstance(value, complex | np.complexfloating):
-            raise ValueError(f"Complex data not supported: {where} is complex")
-        if isinstance(value, str | bytes):
-            raise ValueError(
-                f"{where} contains text ({str(value)[:30]!r}); encode it as numbers, or leave it "
-                "out"
-            )
-        if value is None or value is pd.NA or value is pd.NaT:
-            continue  # becomes NaN, and is counted as such
-        if isinstance(value, date | timedelta):
-            raise TypeError(_DATES.format(where))
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            raise TypeError(
-                "argument must be a string or a number: "
-                f"{where} holds an object of type {type(value).__name__}; convert it to float"
-            ) from None
-
-
 def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if sample_weight is None:
         ones = np.broadcast_to(1.0, n_rows)  # one number, whatever the number of rows
         # Linear algebra rounds differently with such an array, so small tables get a real one.
         return ones if n_rows > LARGE else np.array(ones)
-    _refuse_text(sample_weight, "sample_weight")
+    refuse_text(sample_weight, "sample_weight")
     try:
         weights = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
@@ -341,11 +307,16 @@ def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
             f"first is row {int(np.argmax(weights < 0))}); weights count rows and cannot be "
             "negative"
         )
-    total = weights.sum()
+    with np.errstate(over="ignore"):
+        total = weights.sum()
     if total == 0:
         raise ValueError("sample_weight sums to zero; at least three rows need a positive weight")
-    if not np.isfinite(total):
-        raise ValueError("sample_weight sums to infinity; use smaller weights")
+    if total > _MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight sums to {total:.3g}; weights count rows (a weight of 2 is the row "
+            f"twice), and with more than {_MOST_WEIGHT:g} of them rounding errors decide: divide "
+            "them by a factor"
+        )
     if total < FEWEST_ROWS:
         raise ValueError(
             f"sample_weight sums to {total:.3g}; weights count rows (a weight of 2 is the row "
@@ -363,6 +334,7 @@ def _usable_columns(estimator: Any, X: np.ndarray, rows: slice | np.ndarray) -> 
         if (column == column[0]).all():
             constant.append(i)
             continue
+        _refuse_too_large(f"column {column_name(estimator, i)!r} of X", column)
         first = seen.setdefault(hashlib.sha256(column.tobytes()).digest(), i)
         if first == i:
             used.append(i)
