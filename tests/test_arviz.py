@@ -175,8 +175,8 @@ def test_log_likelihood_of_a_line_is_that_of_the_textbook(weighted):
     centred = x - np.average(x, weights=weights)
     slope = np.sum(weights * centred * NOISY) / np.sum(weights * centred**2)
     residual = NOISY - np.average(NOISY, weights=weights) - slope * centred
-    # The noise variance is inverse gamma(a, b); the prior of its default is worth one row of none.
-    a, b = 0.5 * (n - 1 + 1), 0.5 * np.sum(weights * residual**2)
+    # The noise variance is inverse gamma(a, b), with a row less for each of the two constants.
+    a, b = 0.5 * (n - 2), 0.5 * np.sum(weights * residual**2)
     leverage = 1 / n + n / (1 + n) * centred**2 / np.sum(weights * centred**2)
     expected = -0.5 * weights * (
         np.log(2 * np.pi) + np.log(b) - digamma(a) + residual**2 * a / b + leverage

@@ -97,7 +97,7 @@ def test_changes_to_the_package_work(tmp_path):
             )
         elif block.language == "python":
             run = subprocess.run(
-                [sys.executable, "-W", "error", "-c", block.text],
+                [sys.executable, "-W", "error", "-W", "ignore:Not converged", "-c", block.text],
                 capture_output=True, text=True, check=False, cwd=tmp_path, env=environment,
             )  # fmt: skip
             assert run.returncode == 0, run.stderr
