@@ -10,6 +10,12 @@ from symbayes.refit import slopes
 
 from .test_validation import X, Y, small
 
+
+def neighbours(start):
+    """A column of numbers that follow each other: nothing is between them."""
+    return start + np.spacing(start) * np.arange(len(Y))
+
+
 EXTREME = {
     "columns of 1e-300": (X * 1e-300, Y),
     "columns of 1e300": (X * 1e300, Y),
@@ -30,6 +36,12 @@ EXTREME = {
     "ten rows that fit nothing": (
         np.tile(X[:10], (60, 1)),
         np.tile(np.random.default_rng(0).normal(size=10), 60),
+    ),
+    "neighbouring numbers": (neighbours(2.0**53)[:, None], Y),
+    "neighbouring numbers near 1": (np.column_stack([np.abs(X), neighbours(1.0)]), np.abs(Y)),
+    "neighbouring small and large numbers": (
+        np.column_stack([X, neighbours(1e-300), neighbours(1e300)])[:40],
+        Y[:40],
     ),
     "outlier": (np.vstack([X, [[1e30, 1, 1]]]), np.append(Y, -1e20)),
 }

@@ -8,6 +8,7 @@ from symbayes.operators import OPERATORS
 from symbayes.samplers.building import product_of_powers
 from symbayes.samplers.factors import common_factor
 from symbayes.samplers.power_law import power_law, power_law_trees
+from symbayes.samplers.rational import rational_trees
 from symbayes.samplers.targets import usable
 
 RNG = np.random.default_rng(11)
@@ -93,3 +94,15 @@ def test_no_common_factor_to_speak_of():
     assert not common_factor(X[:, :20], X[0, :20]).any()  # too few rows
     assert not common_factor(X, np.zeros(200)).any()
     assert not common_factor(X, np.exp(3 * X[0]) + X[1] * X[2] + X[3]).any()
+
+
+@pytest.mark.parametrize("start", [1e-300, 1.0, 2.0**53, 1e300])
+def test_neighbouring_numbers_are_in_no_factor_and_in_no_power_law(start):
+    """Their logarithms may all be the same, and have no spread."""
+    for n in range(8, 80):
+        column = start + np.spacing(start) * np.arange(n)
+        y = np.linspace(1.0, 2.0, n) ** 2
+        for columns in (column[None, :], np.vstack([y, column])):
+            assert common_factor(columns, y)[-1] == 0.0
+            power_law_trees(columns, y, [], ALL)
+            rational_trees(columns, y, ALL)

@@ -13,6 +13,8 @@ _TERMS_A_ROW = 0.5
 # A slope this close to a whole or half number is taken to be one. Bends, and what is left of a
 # slope, may be so many standard errors, or so large, in units of log y over the spread of a column.
 _SIMPLE, _DEVIATIONS, _ROUNDING, _LARGEST = 0.1, 4.0, 3.0e-3, 6.0
+# Logarithms of a column that vary less are mostly rounding errors.
+_LEAST_SPREAD = 1.0e-9
 # Rows times squared terms of the regression that a second is enough for, also where other work
 # takes most of the machine, and the part of the time for a search that it may take.
 _WORK_A_SECOND, _MOST_OF_THE_TIME = 3.0e8, 0.5
@@ -33,17 +35,20 @@ def common_factor(columns: np.ndarray, y: np.ndarray, seconds: float = np.inf) -
     [2.0, 0.0, 0.0]
     """
     result = np.zeros(len(columns))
-    usable = (columns > 0).all(axis=1) & (columns.max(axis=1) > columns.min(axis=1))
+    positive = np.flatnonzero((columns > 0).all(axis=1))
+    logs = np.log(columns[positive])
+    varying = logs.std(axis=1) > _LEAST_SPREAD
+    usable, logs = positive[varying], logs[varying]
+    spread = logs.std(axis=1)
     size = np.abs(y)
     typical = np.median(size)
-    p = int(usable.sum())
+    p = len(usable)
     terms = 1 + p + p * (p + 1) // 2
     if p == 0 or terms > _TERMS_A_ROW * len(y) or not typical > 0:
         return result
     if len(y) * terms**2 > _WORK_A_SECOND * _MOST_OF_THE_TIME * seconds:
         return result
-    logs = np.log(columns[usable])
-    logs = (logs - logs.mean(axis=1, keepdims=True)) / logs.std(axis=1, keepdims=True)
+    logs = (logs - logs.mean(axis=1, keepdims=True)) / spread[:, None]
     first, second = np.triu_indices(p)
     # Where y is small, its logarithm is mostly noise.
     weight = np.minimum(size, typical) / typical
@@ -56,7 +61,6 @@ def common_factor(columns: np.ndarray, y: np.ndarray, seconds: float = np.inf) -
     allowed = _DEVIATIONS * np.sqrt(variance * np.sum(inverse**2, axis=1)) + _ROUNDING
     is_straight = np.abs(coefficients[p + 1 :]) <= allowed[p + 1 :]
     straight = np.array([is_straight[(first == k) | (second == k)].all() for k in range(p)])
-    spread = np.log(columns[usable]).std(axis=1)
     slopes = coefficients[1 : p + 1] / spread
     simple = np.round(2.0 * slopes) / 2.0
     distance = np.abs(slopes - simple)
