@@ -96,6 +96,18 @@ def test_damaged_code_is_compiled_again(functions, damage):
 
 
 @compiled
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_code_that_another_process_compiles_again_is_said_here(functions, damage):
+    call(functions.double)
+    cache = entry_point(functions.double)._cache
+    assert cache.has(SIGNATURE)
+    path = kept(functions.double)
+    path.write_bytes(DAMAGE[damage](path.read_bytes()))
+    with pytest.warns(RuntimeWarning, match=r"kept in .* of no use"):
+        assert not cache.has(SIGNATURE)
+
+
+@compiled
 def test_many_damaged_files_are_said_once(functions):
     for function in (functions.double, functions.treble):
         call(function)
@@ -180,6 +192,7 @@ def test_a_full_disk(functions, n_bytes):
     assert list(Path(unit.stats.cache_path).iterdir()) == []
 
 
+@pytest.mark.filterwarnings("ignore:compiled code")
 @pytest.mark.parametrize("seed", range(3))
 def test_no_mutation_of_a_file_is_read(functions, seed):
     cache = code_cache.CodeCache(functions.double, "stamp")
@@ -230,6 +243,9 @@ def test_a_fit_does_without(tmp_path, trouble, monkeypatch):
             path.write_bytes(path.read_bytes()[:-1000])
         assert fit() == ["True", "1"]
         assert fit() == ["True", "0"]
+        (loop,) = tmp_path.rglob("ladder.*.nbc")  # the one that other processes compile
+        loop.write_bytes(loop.read_bytes()[:-1000])
+        assert fit() == ["True", "1"]
     else:
         assert fit(limit=64 * 1024) == ["True", "1"]
         assert list(tmp_path.rglob("*.tmp")) == []

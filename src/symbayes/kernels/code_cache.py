@@ -47,7 +47,8 @@ class CodeCache:
         """Return whether there is code for a signature that can be loaded."""
         try:
             return self._read(signature) is not None
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            self._say_useless(error)  # whoever compiles it again need not be this process
             return False
 
     def load_overload(self, signature: Any, target: Any) -> Any:
@@ -57,11 +58,7 @@ class CodeCache:
             target.refresh()
             return None if data is None else self._numba.rebuild(target, pickle.loads(data))
         except Exception as error:
-            why = getattr(error, "strerror", None) or error
-            _say_once(
-                f"compiled code that was kept in {self.cache_path} is of no use ({why}) and is "
-                "compiled again, which takes some seconds"
-            )
+            self._say_useless(error)
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -78,6 +75,13 @@ class CodeCache:
                 f"compiled code cannot be kept{where} ({error.strerror or error}), so that every "
                 "process compiles it again; let NUMBA_CACHE_DIR name a folder with room"
             )
+
+    def _say_useless(self, error: Exception) -> None:
+        why = getattr(error, "strerror", None) or error
+        _say_once(
+            f"compiled code that was kept in {self.cache_path} is of no use ({why}) and is "
+            "compiled again, which takes some seconds"
+        )
 
     def _read(self, signature: Any) -> bytes | None:
         """Return what is kept for a signature; ValueError if it is not what was written."""
