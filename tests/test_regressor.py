@@ -293,6 +293,7 @@ def test_draws_that_are_not_finite_are_left_out_with_a_warning():
     assert np.isnan(mean[0])
     assert np.isnan(std[0])
     assert mean[1] == pytest.approx(0.0, abs=1e-9)
+    model.predict([[-1.0, 1.0]])  # both are said once
 
 
 def test_not_fitted():

@@ -14,7 +14,7 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from . import expression as ex
-from .cautions import is_wild, tell_left_out, tell_outside, tell_wild
+from .cautions import is_wild, tell_left_out, tell_outside, tell_wild, without_value
 from .constants import Sight, signs
 from .formula import Formula
 from .parameters import check_choice, check_level, generator
@@ -77,7 +77,7 @@ class Answers:
         X = self._new_rows(X)
         mixture = self._posterior.mixture
         mean, far, left_out = mixture.predict(X)
-        tell_left_out(left_out)
+        self._tell_left_out(left_out)
         if is_wild(far).any() and self._not_told("wild"):
             tell_wild(far, FAR)
         return (mean, mixture.deviations(X)) if return_std else mean
@@ -120,7 +120,7 @@ class Answers:
         (lower, upper), left_out = self._posterior.mixture.quantiles(
             X, (tail, 1.0 - tail), kind == "observation"
         )
-        tell_left_out(left_out)
+        self._tell_left_out(left_out)
         return lower, upper
 
     def sample_predictive(
@@ -157,7 +157,7 @@ class Answers:
             good = finite[:, row]
             draws[~good, row] = rng.choice(draws[good, row], int((~good).sum()))
         draws[:, ~finite.any(axis=0)] = np.nan
-        tell_left_out(1.0 - finite.mean(axis=0))
+        self._tell_left_out(1.0 - finite.mean(axis=0))
         return draws + noise * rng.normal(size=draws.shape) if kind == "observation" else draws
 
     def to_arviz(self, max_rows: int = 1000, random_state: Any = 0) -> Any:
@@ -379,6 +379,12 @@ class Answers:
                 outside |= rows
                 names.append(column_name(self, self._used[i]))
         return outside, names
+
+    def _tell_left_out(self, left_out: np.ndarray) -> None:
+        """Warn of rows where some or all formulas have no finite value, each once."""
+        by = without_value(left_out)
+        if by is not None and self._not_told(f"without a value by {by}"):
+            tell_left_out(left_out)
 
     def _not_told(self, what: str) -> bool:
         """Return whether something is new to whoever uses this fit, which then it is no more."""

@@ -31,20 +31,31 @@ def tell_outside(outside: np.ndarray, names: list[str]) -> None:
     _warn(
         f"{int(outside.sum())} of {len(outside)} rows lie well outside the range of the training "
         f"rows (columns {shown}); predictions there are as good as the formulas are, and intervals "
-        "may be too narrow. This is said once for each fit.",
+        "may be too narrow; training rows there would tell. This is said once for each fit.",
         _CALLER + 1,
     )
 
 
+def without_value(left_out: np.ndarray) -> str | None:
+    """Return whether rows are without a finite value by "all" or "some" formulas; None if by none.
+
+    `left_out` is the share of draws without one, for each row.
+    """
+    if (left_out > 1 - _NONE).any():
+        return "all"
+    return "some" if (left_out > _NONE).any() else None
+
+
 def tell_left_out(left_out: np.ndarray) -> None:
     """Warn of rows where a share of the draws has no finite value."""
-    if not (left_out > _NONE).any():
-        return
     rows, nowhere = int((left_out > _NONE).sum()), int((left_out > 1 - _NONE).sum())
     _warn(
         f"some formulas have no finite value on {rows} of {len(left_out)} rows and were left out "
         f"there (up to {max(left_out.max(), 0.01):.0%} of the posterior)"
         + (f"; none has one on {nowhere} of them, where predictions are nan" if nowhere else "")
+        + ". Training rows like these, or operators that have a value everywhere (log, sqrt and / "
+        "have not), would help. This is said once for each fit.",
+        _CALLER + 1,
     )
 
 

@@ -27,7 +27,7 @@ import numpy as np
 
 
 def {name}(X):
-    """Return the value of the formula on each row of X, a table with {n_columns} columns."""
+    """Return the value of the formula on each row of X, a table with {n_columns}."""
     x = np.array(X, dtype=np.float64, order="F").T  # column by column
 {columns}{helper}
     with np.errstate(all="ignore"):  # outside its domain the formula is nan
@@ -67,7 +67,7 @@ def to_numpy_code(expression: Expression, names: Sequence[str], name: str = "for
     columns = [f"    # x[{i}] is {names[i]!r}\n" for i in sorted(features(expression))]
     return _CODE.format(
         name=name,
-        n_columns=len(names),
+        n_columns=f"{len(names)} column{'s' if len(names) > 1 else ''}",
         columns="".join(columns),
         helper=_CUBE if "cube(" in value else "",
         value=value,

@@ -273,7 +273,9 @@ class Runs(ChainAnswers):
         if message is not None and advice is not None and trace.interrupted:
             message = f"{message}; {advice}"
         if not self.diagnostics_["converged"]:
-            warnings.warn(message or verdict, ConvergenceWarning, stacklevel=4)
+            if message is None or trace.timed_out:  # then the verdict says as much, and why
+                message = verdict
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
         elif message is not None:
             warnings.warn(message, SamplingWarning, stacklevel=4)
 

@@ -52,8 +52,9 @@ def judge(
         verdict = "Converged: the formula found fits the data to rounding error."
     else:
         verdict = (
-            f"Converged: the chains agree (R-hat {_largest_r_hat(measured):.3f}) and their draws "
-            f"are worth {_fewest_effective(measured):.0f} independent ones."
+            f"Converged: the chains agree (R-hat {_largest_r_hat(measured):.3f} for "
+            "log-likelihood, size and predictions) and their draws are worth "
+            f"{_fewest_effective(measured):.0f} independent ones."
             + _reservation(trace, leading_by_chain)
         )
     return {

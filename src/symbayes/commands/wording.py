@@ -13,6 +13,7 @@ _WORDS = (
     (r"\bnoise_prior\b", "--noise"),
     (r"\bchains=", "--chains "),
     (r"\((?=sampler=|TemperedSampler\))", "(in Python: "),
+    (r"\bpredict_interval and formulas_", "their intervals and symbayes show"),
     (r" This is said once for each fit\.", ""),
 )
 _RESUME = re.compile(r"BayesianSymbolicRegressor\.resume\((.+), X, y\)")
