@@ -8,7 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes import NoisePrior, PaperSampler, SamplingWarning, TemperedSampler, fitting
+from symbayes import (
+    ConvergenceWarning,
+    NoisePrior,
+    PaperSampler,
+    SamplingWarning,
+    TemperedSampler,
+    fitting,
+)
 from symbayes.samplers import search, tempered
 
 from .fits import EXACT, NOISY, RNG, X, assert_same, restless_clock, small
@@ -119,7 +126,7 @@ def test_timeout_gives_a_fitted_model(sampler, endless):
 
 
 def test_a_timeout_too_short_for_anything():
-    with pytest.warns(SamplingWarning, match="timeout: .* warm-up was not finished"):
+    with pytest.warns(ConvergenceWarning, match="time limit was reached before warm-up"):
         model = small(timeout=1e-9, chains=3).fit(X, NOISY)
     assert model.diagnostics_["timed_out"]
     assert model.formulas_["probability"].sum() == pytest.approx(1.0)

@@ -273,7 +273,8 @@ class Runs(ChainAnswers):
         if message is not None and advice is not None and trace.interrupted:
             message = f"{message}; {advice}"
         if not self.diagnostics_["converged"]:
-            if message is None or trace.timed_out:  # then the verdict says as much, and why
+            # At a time limit the verdict says as much, and why.
+            if message is None or (trace.timed_out and not trace.interrupted):
                 message = verdict
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         elif message is not None:
