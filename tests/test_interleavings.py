@@ -71,7 +71,7 @@ def test_ctrl_c_at_any_moment(n_jobs, seed, monkeypatch):
         again = [Pressing(1 + seed % 5), *(Pressing(0) for _ in range(seed % 4))]
         with pytest.raises(KeyboardInterrupt), watch, Workers(n_jobs) as workers:
             workers.advance(again, again)
-    # Where Ctrl-C came while a thread was begun, nobody waits for it; it ends by itself.
+    # A thread that was being started when Ctrl-C came is not waited for; it ends by itself.
     deadline = time.monotonic() + 10.0
     while set(threading.enumerate()) - threads:
         assert time.monotonic() < deadline

@@ -140,8 +140,8 @@ def group(states: list[State], fitter: Fitter, most: int, deadline: Deadline) ->
     """Return the distinct formulas with their probabilities, most probable first.
 
     Draws that are the same formula are one: the same structure up to constants, or the same
-    fitted function. It is shown by its simplest member, with the best constants seen. There are at
-    most so many, and no further ones after the deadline.
+    fitted function. It is shown by its simplest member, with the best constants seen. There are no
+    more than `most`, and no further ones after the deadline.
     """
     known: dict[bytes, str] = {}
     by_skeleton: dict[tuple, list[int]] = {}
@@ -183,8 +183,8 @@ def polished(
 ) -> list[Group]:
     """Return the formulas with the best constants, as far as there is time.
 
-    With those, formulas may turn out to be equal, and others come to the front. None but the first
-    is begun when it is `out_of_time`, and none at all is gone on with after the deadline.
+    With those, formulas may turn out to be equal, and others come to the front. When it is
+    `out_of_time` only the first is still polished; at the deadline all polishing stops.
     """
     done: set[Model] = set()
     work = 0.0

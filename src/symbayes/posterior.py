@@ -153,7 +153,7 @@ def _most_fits(fitter: Fitter) -> int:
 def _fit_all(
     fitter: Fitter, states: list[State], most: int, deadline: Deadline
 ) -> list[tuple[float, Model]]:
-    """Return the fits of at most so many states with their weights, which sum to 1.
+    """Return the fits of at most `most` states with their weights, which sum to 1.
 
     Where there is a deadline it begins with a few of them, and takes three times as many, those
     among them, as often as there is time for.

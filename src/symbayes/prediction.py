@@ -17,7 +17,7 @@ _TAIL = 0.1
 _INSIDE = 0.26
 # What lies between these is as wide as two standard deviations of a normal distribution.
 _ONE_DEVIATION = (0.158655253931457, 0.841344746068543)
-#: Draws are far off at so many standard deviations of y from the prediction.
+#: A draw is far off if it is this many standard deviations of y from the prediction.
 FAR = 10.0
 # Models times rows that are predicted at once, and columns times rows that are copied for it.
 _NUMBERS_AT_ONCE = 2_000_000

@@ -147,9 +147,10 @@ class Runs(ChainAnswers):
         began: float,
         seconds: float = 0.0,
     ) -> Estimator:
-        """Sample from a point on, after so many seconds, and make the answers.
+        """Sample from a point on, and make the answers.
 
-        Its time began at `began`; compilation is not counted.
+        The run took `seconds` before that point. This part of it began at `began`; compilation is
+        not counted.
         """
         problem, table, sampler = task.problem, task.table, task.sampler
         with Display(not callable(self.progress) and bool(self.progress)) as display:

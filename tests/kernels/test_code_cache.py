@@ -169,7 +169,7 @@ def test_no_folder_can_be_written_to(functions, where, tmp_path, monkeypatch):
 
 @contextmanager
 def largest_file(n_bytes):
-    """Let every write beyond so many bytes fail, as on a full disk."""
+    """Let every write beyond this many bytes fail, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
     try:

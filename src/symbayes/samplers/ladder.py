@@ -141,7 +141,8 @@ class Replicas:
     ) -> Generator[int, None, tuple[int, bool]]:
         """Make the draws of a round; return their number, and whether the last is good enough.
 
-        Where it stops in between it could end, after so many that were `made` before it.
+        It stops in between where it could end, and yields all draws until then: those `made` before
+        this round, and its own.
         """
         total, done = order.n_draws, 0
         while True:
