@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symbayes.samplers.running import Watch
+from symbayes.samplers.run.running import Watch
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from symbayes import OPERATORS
-from symbayes import expression as ex
+from symbayes.formula import expression as ex
 from symbayes.kernels.tree import NODE
 
 UNARY = [name for name, row in OPERATORS.items() if row.arity == 1 and name != "lt"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from symbayes.archive import ModelFileError
+from symbayes.storage.archive import ModelFileError
 
 from .mutations import FORGED, labelled_mutations
 

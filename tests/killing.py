@@ -19,16 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from symbayes import (
-    BayesianSymbolicRegressor,
-    SamplingWarning,
-    TemperedSampler,
-    archive,
-    checkpoint,
-    whole_file,
-)
+from symbayes import BayesianSymbolicRegressor, SamplingWarning, TemperedSampler
 from symbayes.kernels import units
 from symbayes.samplers import rounds
+from symbayes.storage import archive, checkpoint, whole_file
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(0.5, 2, (40, 2))

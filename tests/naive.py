@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from symbayes.formula.operators import BY_OPCODE, OPERATORS
 from symbayes.kernels import opcodes
 from symbayes.kernels.tree import NODE
-from symbayes.operators import BY_OPCODE, OPERATORS
 
 MASK = 2**64 - 1
 

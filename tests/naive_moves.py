@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
+from symbayes.formula.operators import BY_OPCODE
 from symbayes.kernels import opcodes
 from symbayes.kernels.moves.stay import _LARGEST, _SMALLEST
-from symbayes.operators import BY_OPCODE
 
 from .naive import TooLarge, Tree, draw_operator, draw_tree, log_prior
 

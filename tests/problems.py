@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from symbayes.formula.operators import OPERATORS
+from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.inputs.problem import Problem, make_problem
+from symbayes.inputs.validation import Table
 from symbayes.kernels import opcodes
 from symbayes.kernels.tree import NODE
-from symbayes.operators import OPERATORS
-from symbayes.prior import NoisePrior, TermsPrior, TreePrior
-from symbayes.problem import Problem, make_problem
-from symbayes.validation import Table
 
 from . import naive
 

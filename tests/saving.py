@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
-from symbayes.archive import write_archive
-from symbayes.storage import to_parts
+from symbayes.storage.archive import write_archive
+from symbayes.storage.model_file import to_parts
 
 
 def answers(model, X):

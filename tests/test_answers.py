@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from symbayes import SamplingWarning
-from symbayes.selection import pareto, select
+from symbayes.posterior.selection import pareto, select
 
 from .fits import NOISY, X, small
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from symbayes import archive
-from symbayes.archive import ModelFileError, damaged, read_archive, write_archive
+from symbayes.storage import archive
+from symbayes.storage.archive import ModelFileError, damaged, read_archive, write_archive
 
 from .mutations import mutations
 from .mutations.content import HEAD, HEAD_SHA256, saved, signed, unpacked

@@ -12,9 +12,10 @@ from scipy.special import digamma
 from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 
-from symbayes import DataWarning, Formula, __version__, posterior
-from symbayes.convergence import r_hat
-from symbayes.grouping import Draws
+from symbayes import DataWarning, Formula, __version__
+from symbayes.posterior import posterior
+from symbayes.posterior.grouping import Draws
+from symbayes.samplers.convergence import r_hat
 
 from .fits import NOISY, X, small
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor, Formula, NoisePrior, TemperedSampler, TreePrior
+from symbayes.formula.operators import OPERATORS
+from symbayes.inputs.prior import noise_prior
 from symbayes.kernels import opcodes
-from symbayes.operators import OPERATORS
-from symbayes.prior import noise_prior
 
 from . import naive
 from .fits import EXACT, NOISY, X, small

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symbayes import fitting
-from symbayes.fitted import State
-from symbayes.fitting import Fitter
+from symbayes.fitting import fitter as fitting
+from symbayes.fitting.fitted import State
+from symbayes.fitting.fitter import Fitter
 
 from .problems import problem, table, tree
 

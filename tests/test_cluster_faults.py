@@ -14,25 +14,19 @@ import time
 import joblib
 import pytest
 
-from symbayes import (
-    BayesianSymbolicRegressor,
-    ClusterError,
-    SamplingWarning,
-    archive,
-    checkpoint,
-    display,
-    progress,
-)
-from symbayes.samplers import elsewhere, joblib_workers, workbench
-from symbayes.samplers.joblib_workers import JoblibWorkers
-from symbayes.samplers.running import Watch, Workers
+from symbayes import BayesianSymbolicRegressor, ClusterError, SamplingWarning
+from symbayes.samplers.run import elsewhere, joblib_workers, workbench
+from symbayes.samplers.run.joblib_workers import JoblibWorkers
+from symbayes.samplers.run.running import Watch, Workers
+from symbayes.show import display, progress
+from symbayes.storage import archive, checkpoint
 
 from .fits import NOISY, X, small
 from .test_clusters import assert_same_trace, sample
 
 distributed = pytest.importorskip("distributed", reason="needs Dask")
-from symbayes.samplers import dask_workers  # noqa: E402
-from symbayes.samplers.dask_workers import DaskWorkers  # noqa: E402
+from symbayes.samplers.run import dask_workers  # noqa: E402
+from symbayes.samplers.run.dask_workers import DaskWorkers  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -13,23 +13,23 @@ import numpy as np
 import pytest
 
 from symbayes import PaperSampler, TemperedSampler
-from symbayes.prior import TermsPrior
-from symbayes.samplers import workbench
-from symbayes.samplers.elsewhere import Elsewhere, shared_out
-from symbayes.samplers.joblib_workers import JoblibWorkers
+from symbayes.inputs.prior import TermsPrior
 from symbayes.samplers.ladder import Replicas, Round
 from symbayes.samplers.ladder_state import same_state
-from symbayes.samplers.library import Shelf
-from symbayes.samplers.placing import workers_for
-from symbayes.samplers.running import Watch, Workers, carry_out
-from symbayes.samplers.workbench import Bundle, Name, Task
+from symbayes.samplers.run import workbench
+from symbayes.samplers.run.elsewhere import Elsewhere, shared_out
+from symbayes.samplers.run.joblib_workers import JoblibWorkers
+from symbayes.samplers.run.placing import workers_for
+from symbayes.samplers.run.running import Watch, Workers, carry_out
+from symbayes.samplers.run.workbench import Bundle, Name, Task
+from symbayes.samplers.search.library import Shelf
 
 from .fits import EXACT, NOISY, X, assert_same, small
 from .problems import problem, table, tree
 from .test_ladder_state import assert_same_draws
 
 distributed = pytest.importorskip("distributed", reason="needs Dask")
-from symbayes.samplers import dask_workers  # noqa: E402
+from symbayes.samplers.run import dask_workers  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -82,7 +82,7 @@ def client():
 
 
 def on_dask(client):
-    from symbayes.samplers.dask_workers import DaskWorkers
+    from symbayes.samplers.run.dask_workers import DaskWorkers
 
     return DaskWorkers(client)
 
@@ -173,7 +173,7 @@ def test_a_client_that_is_none():
 
 
 def test_without_dask(monkeypatch):
-    monkeypatch.setitem(sys.modules, "symbayes.samplers.dask_workers", None)
+    monkeypatch.setitem(sys.modules, "symbayes.samplers.run.dask_workers", None)
     with pytest.raises(ImportError, match=r"pip install 'symbayes\[dask\]'"):
         small().fit(X, NOISY, client=SimpleNamespace(scatter=None))
 
@@ -181,7 +181,7 @@ def test_without_dask(monkeypatch):
 def test_dask_is_not_imported_before_it_is_needed():
     program = (
         "import sys, symbayes; symbayes.BayesianSymbolicRegressor, symbayes.ClusterError;"
-        "import symbayes.samplers.placing;"
+        "import symbayes.samplers.run.placing;"
         "sys.exit('distributed' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

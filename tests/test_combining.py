@@ -11,16 +11,16 @@ from sklearn.exceptions import NotFittedError
 
 import symbayes
 from symbayes import BayesianSymbolicRegressor, ModelFileError, NoisePrior, TreePrior
-from symbayes.combining import reweighted, stack
-from symbayes.commands.answer_text import answer_text
-from symbayes.commands.facts import facts, to_json
-from symbayes.fitting import Fitter
-from symbayes.posterior import make_posterior
-from symbayes.prediction import Mixture
-from symbayes.problem import make_problem
-from symbayes.trace import ChainTrace, Trace
-from symbayes.validation import Table
-from symbayes.verdict import stacking_advice
+from symbayes.cli.answer_text import answer_text
+from symbayes.cli.facts import facts, to_json
+from symbayes.fitting.fitter import Fitter
+from symbayes.inputs.problem import make_problem
+from symbayes.inputs.validation import Table
+from symbayes.posterior.combining import reweighted, stack
+from symbayes.posterior.posterior import make_posterior
+from symbayes.posterior.prediction import Mixture
+from symbayes.posterior.verdict import stacking_advice
+from symbayes.samplers.trace import ChainTrace, Trace
 
 from .fits import EXACT, NOISY, X, small
 from .problems import tree
@@ -180,8 +180,8 @@ def test_one_chain_has_nothing_to_be_combined():
 
 def test_many_states_of_which_a_sample_is_fitted(monkeypatch):
     """A thinned mixture is reweighted by the states that its models stand for."""
-    monkeypatch.setattr(symbayes.posterior, "_MOST_FITS", 20)
-    monkeypatch.setattr(symbayes.posterior, "_FEWEST_FITS", 20)
+    monkeypatch.setattr(symbayes.posterior.posterior, "_MOST_FITS", 20)
+    monkeypatch.setattr(symbayes.posterior.posterior, "_FEWEST_FITS", 20)
     model = hasty(draws=120)
     assert len(model._posterior.mixture.models) < len(model._posterior.states)
     weights = np.array([0.5, 0.3, 0.2])
@@ -196,12 +196,12 @@ def test_many_states_of_which_a_sample_is_fitted(monkeypatch):
 
 
 def test_a_sample_of_the_rows_is_enough(model, monkeypatch):
-    monkeypatch.setattr(symbayes.combining, "_MOST_ROWS", 40)
+    monkeypatch.setattr(symbayes.posterior.combining, "_MOST_ROWS", 40)
     some = stack(model._posterior, model._rows)
     assert some.weights.sum() == pytest.approx(1.0)
     # The gain is that of all rows, of which half were looked at.
     rows = model._rows.sample(40)
-    monkeypatch.setattr(symbayes.combining, "_MOST_ROWS", 1000)
+    monkeypatch.setattr(symbayes.posterior.combining, "_MOST_ROWS", 1000)
     of_mixture = replace(model._posterior, mixture=replace(model._posterior.mixture, n=80.0))
     assert stack(of_mixture, rows).gain == some.gain
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from symbayes.constants import Sight, signs, with_digits
-from symbayes.expression import constants
-from symbayes.parser import parse
-from symbayes.printing import to_text
+from symbayes.fitting.constants import Sight
+from symbayes.formula.expression import constants, signs, with_digits
+from symbayes.formula.parser import parse
+from symbayes.formula.printing import to_text
 
 from .fits import NOISY, X, small
 from .formulas import expressions

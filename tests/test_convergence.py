@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from symbayes.convergence import (
+from symbayes.kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS
+from symbayes.samplers.convergence import (
     FEWEST_EFFECTIVE,
     LARGEST_R_HAT,
     agreements,
@@ -11,8 +12,7 @@ from symbayes.convergence import (
     r_hat,
     settled,
 )
-from symbayes.kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS
-from symbayes.trace import ChainTrace
+from symbayes.samplers.trace import ChainTrace
 
 from .problems import problem, table, tree
 

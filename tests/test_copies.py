@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from symbayes import BayesianSymbolicRegressor
-from symbayes.validation import check_table
+from symbayes.inputs.validation import check_table
 
 # Large enough that all else is small beside it, and with values that single precision holds.
 N_ROWS, N_COLUMNS = 120_000, 60

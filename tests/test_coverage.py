@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from symbayes import NoisePrior, TreePrior
-from symbayes.fitted import State
-from symbayes.fitting import Fitter
-from symbayes.grouping import systematic
-from symbayes.prediction import Mixture
-from symbayes.problem import make_problem
-from symbayes.validation import Table
+from symbayes.fitting.fitted import State
+from symbayes.fitting.fitter import Fitter
+from symbayes.inputs.problem import make_problem
+from symbayes.inputs.validation import Table
+from symbayes.posterior.grouping import systematic
+from symbayes.posterior.prediction import Mixture
 
 from .problems import tree
 

@@ -7,30 +7,23 @@ import time
 import numpy as np
 import pytest
 
-from symbayes import (
-    BayesianSymbolicRegressor,
-    TemperedSampler,
-    chain_answers,
-    leave_one_out,
-    listing,
-    load,
-    posterior,
-    refit,
-    runs,
-)
-from symbayes.checkpoint import Checkpoints
+from symbayes import BayesianSymbolicRegressor, TemperedSampler, chain_answers, load, runs
 from symbayes.deadline import Deadline, OutOfTime, until
-from symbayes.fitting import Fitter
-from symbayes.grouping import thin
-from symbayes.polish import Fit
-from symbayes.samplers import library, search, shortest, tempered
-from symbayes.samplers.factors import common_factor
+from symbayes.fitting import refit
+from symbayes.fitting.fitter import Fitter
+from symbayes.fitting.polish import Fit
+from symbayes.posterior import leave_one_out, listing, posterior
+from symbayes.posterior.grouping import thin
+from symbayes.samplers import tempered
 from symbayes.samplers.ladder import Replicas
-from symbayes.samplers.library import Library, Shelf
-from symbayes.samplers.power_law import power_law_trees
-from symbayes.samplers.rational import rational_trees
 from symbayes.samplers.rounds import run_even_rounds
-from symbayes.samplers.running import Watch, Workers
+from symbayes.samplers.run.running import Watch, Workers
+from symbayes.samplers.search import library, search, shortest
+from symbayes.samplers.search.factors import common_factor
+from symbayes.samplers.search.library import Library, Shelf
+from symbayes.samplers.search.power_law import power_law_trees
+from symbayes.samplers.search.rational import rational_trees
+from symbayes.storage.checkpoint import Checkpoints
 
 from .fits import NOISY, RNG, X, assert_same, small
 from .problems import problem, table

@@ -9,7 +9,7 @@ from symbayes import TemperedSampler
 from symbayes.kernels.chain import LOG_LIKELIHOOD, RSS
 from symbayes.kernels.run import KEPT
 from symbayes.samplers.ladder import Replicas
-from symbayes.trace import split_terms
+from symbayes.samplers.trace import split_terms
 
 from .kernels.calling import energy_of
 from .problems import tree

@@ -9,9 +9,10 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from rich.console import Console
 
-from symbayes import Progress, display
-from symbayes.display import Display
+from symbayes import Progress
 from symbayes.kernels import units
+from symbayes.show import display
+from symbayes.show.display import Display
 
 from .fits import NOISY, X, small
 

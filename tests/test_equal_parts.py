@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from symbayes.evaluation import evaluate_trees
-from symbayes.operators import OPERATORS
-from symbayes.samplers.building import join, leaf, transform
-from symbayes.samplers.equal_parts import shorter_states
+from symbayes.formula.building import join, leaf, transform
+from symbayes.formula.evaluation import evaluate_trees
+from symbayes.formula.operators import OPERATORS
+from symbayes.samplers.search.equal_parts import shorter_states
 
 RNG = np.random.default_rng(12)
 TABLE = RNG.uniform(0.5, 3, (3, 100))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbayes import OPERATORS, Formula
-from symbayes.equivalence import equivalent
+from symbayes.formula.equivalence import equivalent
 
 from .formulas import MODERATE, UNARY, expressions, value
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor, TermsPrior
-from symbayes.prior import NoisePrior, TreePrior
+from symbayes.inputs.prior import NoisePrior, TreePrior
+from symbayes.inputs.validation import Table
 from symbayes.samplers.exactness import fits_to_rounding
-from symbayes.validation import Table
 
 from .problems import problem, tree
 

@@ -5,10 +5,10 @@ import pytest
 import sympy
 
 from symbayes import OPERATORS
-from symbayes import expression as ex
+from symbayes.formula import expression as ex
+from symbayes.formula.parser import parse
+from symbayes.formula.printing import to_text
 from symbayes.kernels.tree import NODE
-from symbayes.parser import parse
-from symbayes.printing import to_text
 
 X0, X1 = ("x", 0), ("x", 1)
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from symbayes import expression as ex
-from symbayes.fitted import Model, State
-from symbayes.fitting import expression_of
-from symbayes.folding import folded, split
-from symbayes.parser import parse
-from symbayes.printing import to_text
+from symbayes.fitting.fitted import Model, State
+from symbayes.fitting.fitter import expression_of
+from symbayes.formula import expression as ex
+from symbayes.formula.folding import folded, split
+from symbayes.formula.parser import parse
+from symbayes.formula.printing import to_text
 
 from .formulas import MODERATE, expressions, value
 from .problems import tree

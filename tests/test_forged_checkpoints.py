@@ -11,8 +11,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from symbayes import BayesianSymbolicRegressor, ModelFileError, checkpoint, whole_file
-from symbayes.archive import read_archive, write_archive
+from symbayes import BayesianSymbolicRegressor, ModelFileError
+from symbayes.storage import checkpoint, whole_file
+from symbayes.storage.archive import read_archive, write_archive
 
 from .killing import RUNS, X, Y, estimator
 

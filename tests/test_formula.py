@@ -10,7 +10,7 @@ import pytest
 import sympy
 
 from symbayes import Formula
-from symbayes.parser import FormulaSyntaxError, parse
+from symbayes.formula.parser import FormulaSyntaxError, parse
 
 X = np.array([[1.0, 5.0], [2.0, 7.0], [-1.0, 0.5]])
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from benchmarks.checks import scheduler
 
-from symbayes.samplers.running import Watch, Workers
+from symbayes.samplers.run.running import Watch, Workers
 
 # Trials per kind; `python -m benchmarks.checks.scheduler` makes any number of them.
 TRIALS, MANY_TRIALS = 40, 400

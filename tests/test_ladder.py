@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from symbayes.prior import TermsPrior, TreePrior
+from symbayes.inputs.prior import TermsPrior, TreePrior
+from symbayes.inputs.validation import Table
 from symbayes.samplers.ladder import LARGEST_ROUND, Replicas, mean_cost
-from symbayes.validation import Table
 
 from . import naive
 from .kernels.calling import generator_state

@@ -5,17 +5,17 @@ import pickle
 import numpy as np
 import pytest
 
+from symbayes.formula.operators import OPERATORS
+from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.kernels.chain import RSS, Chain
 from symbayes.kernels.tree_prior import Prior
-from symbayes.operators import OPERATORS
-from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.samplers.ladder import Replicas, Round
 from symbayes.samplers.ladder_state import DERIVED, LEARNED
-from symbayes.samplers.library import Shelf
 from symbayes.samplers.paper import PaperChain, Trees
-from symbayes.samplers.running import carry_out
-from symbayes.samplers.turns import Turns
-from symbayes.trace import ChainTrace
+from symbayes.samplers.run.running import carry_out
+from symbayes.samplers.run.turns import Turns
+from symbayes.samplers.search.library import Shelf
+from symbayes.samplers.trace import ChainTrace
 
 from .problems import problem, table, tree
 

@@ -8,13 +8,13 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from symbayes import NoisePrior, TreePrior
-from symbayes.evaluation import evaluate_trees
-from symbayes.fitting import Fitter
-from symbayes.leave_one_out import chain_densities
-from symbayes.posterior import make_posterior
-from symbayes.problem import make_problem
-from symbayes.trace import ChainTrace, Trace
-from symbayes.validation import Table
+from symbayes.fitting.fitter import Fitter
+from symbayes.formula.evaluation import evaluate_trees
+from symbayes.inputs.problem import make_problem
+from symbayes.inputs.validation import Table
+from symbayes.posterior.leave_one_out import chain_densities
+from symbayes.posterior.posterior import make_posterior
+from symbayes.samplers.trace import ChainTrace, Trace
 
 from .problems import tree
 

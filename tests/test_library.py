@@ -7,13 +7,13 @@ from itertools import islice, permutations
 import numpy as np
 import pytest
 
-from symbayes.evaluation import evaluate_trees
-from symbayes.operators import OPERATORS
-from symbayes.prior import TermsPrior
-from symbayes.samplers.library import Library, expressions
-from symbayes.samplers.pairs import Pairs
-from symbayes.trace import state_size
-from symbayes.validation import Table
+from symbayes.formula.evaluation import evaluate_trees
+from symbayes.formula.operators import OPERATORS
+from symbayes.inputs.prior import TermsPrior
+from symbayes.inputs.validation import Table
+from symbayes.samplers.search.library import Library, expressions
+from symbayes.samplers.search.pairs import Pairs
+from symbayes.samplers.trace import state_size
 
 from .problems import problem, tree
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor, TemperedSampler, TermsPrior
+from symbayes.formula.operators import operator_weights
+from symbayes.inputs.prior import NoisePrior, TreePrior
+from symbayes.inputs.problem import make_problem
+from symbayes.inputs.validation import check_table
 from symbayes.kernels import units
-from symbayes.operators import operator_weights
-from symbayes.prior import NoisePrior, TreePrior
-from symbayes.problem import make_problem
 from symbayes.samplers.ladder import Replicas
-from symbayes.validation import check_table
 
 N_COLUMNS, N_ROWS, NOISE = 1_000, 500, 0.05
 FORMULAS = {

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from symbayes import OPERATORS
-from symbayes.mathml import TEMPLATES, to_mathml
-from symbayes.parser import parse
+from symbayes.formula.mathml import TEMPLATES, to_mathml
+from symbayes.formula.parser import parse
 
 NAMES = ["x", "y", "x0", "mass", "e", "7", "speed (m/s)"]
 

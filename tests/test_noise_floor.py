@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symbayes.datasets import paper_task
-from symbayes.samplers.noise_floor import explained, is_noise
+from symbayes.samplers.search.noise_floor import explained, is_noise
 
 
 @pytest.mark.parametrize("shape", [(30, 2), (100, 1), (100, 3), (200, 10)])

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbayes.evaluation import evaluate_trees
+from symbayes.formula.building import join, leaf, transform
+from symbayes.formula.evaluation import evaluate_trees
+from symbayes.formula.normal_form import normal_form
+from symbayes.formula.operators import OPERATORS
 from symbayes.kernels import opcodes
-from symbayes.normal_form import normal_form
-from symbayes.operators import OPERATORS
-from symbayes.samplers.building import join, leaf, transform
 
 X = np.random.default_rng(4).uniform(0.5, 2, (2, 50))
 X0, X1 = leaf(0), leaf(1)

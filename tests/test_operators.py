@@ -5,11 +5,11 @@ import pytest
 import sympy
 
 from symbayes import OPERATOR_SETS, OPERATORS
+from symbayes.formula.operators import BY_OPCODE, operator_weights
 from symbayes.kernels import opcodes
 from symbayes.kernels.evaluate import BLOCK, stack_slots
 from symbayes.kernels.tree import NODE, arity
 from symbayes.kernels.units import load_evaluate
-from symbayes.operators import BY_OPCODE, operator_weights
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, -1e300, 1e300, 710.0, -746.0, np.inf, -np.inf, np.nan]
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbayes.expression import n_nodes
-from symbayes.parser import FormulaSyntaxError, integer_power, parse
-from symbayes.printing import to_text
+from symbayes.formula.expression import n_nodes
+from symbayes.formula.parser import FormulaSyntaxError, integer_power, parse
+from symbayes.formula.printing import to_text
 
 from .formulas import HOSTILE, UNARY, value
 

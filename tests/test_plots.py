@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
 
 from symbayes import Formula, plots
-from symbayes.parser import parse
-from symbayes.plots.tree import Node, lay_out
+from symbayes.formula.parser import parse
+from symbayes.show.plots.tree import Node, lay_out
 
 from .fits import NOISY, X, small
 

@@ -7,17 +7,17 @@ import pytest
 from scipy import stats
 
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TreePrior
-from symbayes.evaluation import evaluate_trees
-from symbayes.fitted import State
-from symbayes.fitting import Fitter
-from symbayes.grouping import columns_of, inclusion
+from symbayes.fitting.fitted import State
+from symbayes.fitting.fitter import Fitter
+from symbayes.formula.evaluation import evaluate_trees
+from symbayes.inputs.problem import make_problem, pad, padded
+from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
-from symbayes.listing import Lister
-from symbayes.posterior import NoFiniteModel, make_posterior
-from symbayes.problem import make_problem, pad, padded
-from symbayes.trace import ChainTrace, Trace
-from symbayes.validation import Table
+from symbayes.posterior.grouping import columns_of, inclusion
+from symbayes.posterior.listing import Lister
+from symbayes.posterior.posterior import NoFiniteModel, make_posterior
+from symbayes.samplers.trace import ChainTrace, Trace
 
 from .problems import tree
 
@@ -136,9 +136,11 @@ def test_a_column_of_all_formulas_has_probability_one():
 def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
     draws = [[tree("exp", "lt", 0, a=0.5)]] * 3 + [[tree("sin", "lt", 0)], [tree("cos", "lt", 1)]]
     calls = []
-    monkeypatch.setattr("symbayes.fitting.polish", lambda trees, *_: calls.append(1) or trees)
     monkeypatch.setattr(
-        "symbayes.listing.rounded", lambda expression, *_: calls.append(2) or expression
+        "symbayes.fitting.fitter.polish", lambda trees, *_: calls.append(1) or trees
+    )
+    monkeypatch.setattr(
+        "symbayes.posterior.listing.rounded", lambda expression, *_: calls.append(2) or expression
     )
     for late, expected in ((False, [1, 1, 1, 2, 2, 2]), (True, [1, 2])):
         calls.clear()
@@ -146,7 +148,7 @@ def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
         result.table(lambda late=late: late)
         assert calls == expected
     # The same where formulas are too much work.
-    monkeypatch.setattr("symbayes.grouping._MOST_POLISHING", 1)
+    monkeypatch.setattr("symbayes.posterior.grouping._MOST_POLISHING", 1)
     calls.clear()
     frame, _ = table_of(posterior(draws))
     assert calls == [1, 2]
@@ -162,7 +164,7 @@ def test_digits_are_few_also_when_out_of_time():
 
 def test_the_front_is_polished_too(monkeypatch):
     """However improbable its formulas are; others are not, beyond the first ones."""
-    monkeypatch.setattr("symbayes.grouping._LOOKED_AFTER", 1)
+    monkeypatch.setattr("symbayes.posterior.grouping._LOOKED_AFTER", 1)
     draws = [[tree(1)]] * 5 + [[tree("cos", "lt", 1, a=3.0)]] * 2
     frame, formulas = table_of(posterior([*draws, [tree("square", "lt", 0, a=1.0, b=0.7)]]))
     place = frame.index[frame["formula"].str.contains("x0")][0]
@@ -174,9 +176,11 @@ def test_the_front_is_polished_too(monkeypatch):
 
 def test_formulas_that_turn_out_equal_do_not_count_twice(monkeypatch):
     """The first two are one formula: a third one is looked after."""
-    monkeypatch.setattr("symbayes.grouping._LOOKED_AFTER", 2)
+    monkeypatch.setattr("symbayes.posterior.grouping._LOOKED_AFTER", 2)
     polished = []
-    monkeypatch.setattr("symbayes.fitting.polish", lambda trees, *_: polished.append(1) or trees)
+    monkeypatch.setattr(
+        "symbayes.fitting.fitter.polish", lambda trees, *_: polished.append(1) or trees
+    )
     draws = [[tree("cube", 0)]] * 3 + [[tree("*", 0, "square", 0)]] * 2
     posterior([*draws, [tree("+", "exp", "lt", 0, 1)], [tree("+", "sin", "lt", 0, 1)]])
     assert len(polished) == 1
@@ -298,8 +302,8 @@ def test_whole_way_of_one_model():
 def test_large_tables_are_fitted_on_a_thinned_sample(monkeypatch):
     """With many rows only some states are fitted; each still counts by its weight."""
     states = [[tree("square", 0)], [tree(1)], [tree("square", 0), tree(1)]]
-    monkeypatch.setattr("symbayes.posterior._FEWEST_FITS", 2)
-    monkeypatch.setattr("symbayes.posterior._MOST_WORK", 0)
+    monkeypatch.setattr("symbayes.posterior.posterior._FEWEST_FITS", 2)
+    monkeypatch.setattr("symbayes.posterior.posterior._MOST_WORK", 0)
     result = posterior([states[0]] * 6 + [states[1]] * 3 + [states[2]])
     assert [weight for weight, _ in result.models] == pytest.approx([0.5, 0.5])
     table, _ = result.table()
@@ -340,7 +344,7 @@ def test_formulas_of_little_weight_cannot_ruin_a_prediction(share):
 def test_predicting_in_chunks_changes_nothing(monkeypatch):
     result = posterior([[tree("square", 0), tree(1)], [tree(1)]])
     whole = result.predict(X)
-    monkeypatch.setattr("symbayes.prediction._NUMBERS_AT_ONCE", 10)
+    monkeypatch.setattr("symbayes.posterior.prediction._NUMBERS_AT_ONCE", 10)
     for one, other in zip(whole, result.predict(X), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 

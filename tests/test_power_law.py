@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from symbayes.evaluation import evaluate_trees
-from symbayes.operators import OPERATORS
-from symbayes.samplers.building import product_of_powers
-from symbayes.samplers.factors import common_factor
-from symbayes.samplers.power_law import power_law, power_law_trees
-from symbayes.samplers.rational import rational_trees
-from symbayes.samplers.targets import usable
+from symbayes.formula.building import product_of_powers
+from symbayes.formula.evaluation import evaluate_trees
+from symbayes.formula.operators import OPERATORS
+from symbayes.samplers.search.factors import common_factor
+from symbayes.samplers.search.power_law import power_law, power_law_trees
+from symbayes.samplers.search.rational import rational_trees
+from symbayes.samplers.search.targets import usable
 
 RNG = np.random.default_rng(11)
 X = RNG.uniform(1, 3, (4, 200))

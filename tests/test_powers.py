@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from symbayes import expression as ex
-from symbayes.parser import parse
-from symbayes.powers import collected
-from symbayes.printing import to_text
+from symbayes.formula import expression as ex
+from symbayes.formula.parser import parse
+from symbayes.formula.powers import collected
+from symbayes.formula.printing import to_text
 
 from .fits import small
 from .formulas import MODERATE, TABLE, expressions, value

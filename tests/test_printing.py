@@ -4,8 +4,8 @@ import unicodedata
 
 import pytest
 
-from symbayes.parser import parse
-from symbayes.printing import letter_and_index, number, quoted, shown, to_text
+from symbayes.formula.parser import parse
+from symbayes.formula.printing import letter_and_index, number, quoted, shown, to_text
 
 NAMES = ["x0", "x1"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symbayes import NoisePrior, PaperSampler, TemperedSampler, TermsPrior, TreePrior
-from symbayes.prior import terms_prior
+from symbayes.inputs.prior import terms_prior
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -0.2, 1.5])

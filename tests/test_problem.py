@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from symbayes.prior import NoisePrior, TermsPrior, TreePrior
-from symbayes.problem import make_problem
+from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.inputs.problem import make_problem
 
 from . import naive
 from .kernels.calling import generator_state

@@ -7,19 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes import (
-    DataWarning,
-    Formula,
-    PaperSampler,
-    Progress,
-    SamplingWarning,
-    display,
-    progress,
-)
-from symbayes.fitting import Fitter
-from symbayes.listing import Lister
-from symbayes.progress import Reporter
-from symbayes.samplers.running import Look, Status
+from symbayes import DataWarning, Formula, PaperSampler, Progress, SamplingWarning
+from symbayes.fitting.fitter import Fitter
+from symbayes.posterior.listing import Lister
+from symbayes.samplers.run.running import Look, Status
+from symbayes.show import display, progress
+from symbayes.show.progress import Reporter
 
 from .fits import EXACT, NOISY, X, assert_same, small
 from .problems import problem, table, tree

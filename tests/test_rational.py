@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor
-from symbayes.evaluation import evaluate_trees
-from symbayes.samplers.rational import rational, rational_trees
+from symbayes.formula.evaluation import evaluate_trees
+from symbayes.samplers.search.rational import rational, rational_trees
 
 X = np.linspace(-1, 1, 20)
 WITH_POWERS = dict.fromkeys(("+", "*", "/", "lt", "square", "cube"), 1.0)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor
-from symbayes import expression as ex
-from symbayes.constants import Sight
-from symbayes.fitting import Fitter
-from symbayes.refine import free_constants, newton_step
-from symbayes.refit import MOST_ROWS
-from symbayes.rounding import rounded
-from symbayes.validation import Table
+from symbayes.fitting.constants import Sight
+from symbayes.fitting.fitter import Fitter
+from symbayes.fitting.refine import free_constants, newton_step
+from symbayes.fitting.refit import MOST_ROWS
+from symbayes.fitting.rounding import rounded
+from symbayes.formula import expression as ex
+from symbayes.inputs.validation import Table
 
 from .problems import problem, tree
 

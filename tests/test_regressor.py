@@ -24,8 +24,8 @@ from symbayes import (
     TreePrior,
     load,
 )
+from symbayes.formula.parser import parse
 from symbayes.kernels import opcodes
-from symbayes.parser import parse
 
 from .fits import EXACT, NOISY, X, assert_same, small
 

@@ -12,9 +12,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from symbayes import Formula, TreePrior
-from symbayes.report import write_report
-from symbayes.report.markup import Markup, element
-from symbayes.validation import Table
+from symbayes.inputs.validation import Table
+from symbayes.show.report import write_report
+from symbayes.show.report.markup import Markup, element
 
 from .fits import EXACT, NOISY, X, small
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from matplotlib.mathtext import MathTextParser
 
 from symbayes import OPERATORS, Formula
-from symbayes import expression as ex
-from symbayes.parser import parse
-from symbayes.printing import to_text
+from symbayes.formula import expression as ex
+from symbayes.formula.parser import parse
+from symbayes.formula.printing import to_text
 
 from .formulas import (
     ANY_NAMES,

@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from symbayes.constants import Sight, with_constants
-from symbayes.expression import constants
-from symbayes.folding import folded
-from symbayes.parser import parse
-from symbayes.rounding import rounded
-from symbayes.simple_numbers import is_simple, nearest_simple
+from symbayes.fitting.constants import Sight
+from symbayes.fitting.rounding import rounded
+from symbayes.fitting.simple_numbers import is_simple, nearest_simple
+from symbayes.formula.expression import constants, with_constants
+from symbayes.formula.folding import folded
+from symbayes.formula.parser import parse
 
 from .fits import small
 

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from symbayes.samplers.running import Watch, Workers, advance_all, run_rounds
-from symbayes.samplers.turns import NoStart
+from symbayes.samplers.run.running import Watch, Workers, advance_all, run_rounds
+from symbayes.samplers.run.turns import NoStart
 
 
 class Counter:

@@ -8,15 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes import (
-    ConvergenceWarning,
-    NoisePrior,
-    PaperSampler,
-    SamplingWarning,
-    TemperedSampler,
-    fitting,
-)
-from symbayes.samplers import search, tempered
+from symbayes import ConvergenceWarning, NoisePrior, PaperSampler, SamplingWarning, TemperedSampler
+from symbayes.fitting import fitter as fitting
+from symbayes.samplers import tempered
+from symbayes.samplers.search import search
 
 from .fits import EXACT, NOISY, RNG, X, assert_same, restless_clock, small
 
@@ -42,7 +37,7 @@ def test_same_seed_same_result_for_any_n_jobs(sampler):
 @pytest.mark.parametrize("sampler", ["tempered", "paper"])
 def test_the_clock_has_no_influence(sampler, monkeypatch):
     usual = small(chains=2, sampler=sampler).fit(X, NOISY)
-    monkeypatch.setattr("symbayes.samplers.running.time.monotonic", restless_clock())
+    monkeypatch.setattr("symbayes.samplers.run.running.time.monotonic", restless_clock())
     assert_same(usual, small(chains=2, sampler=sampler).fit(X, NOISY))
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor, TemperedSampler
-from symbayes.prior import NoisePrior, TermsPrior, TreePrior
-from symbayes.samplers import search
+from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.inputs.validation import Table
 from symbayes.samplers.exactness import is_exact
 from symbayes.samplers.ladder_state import same_state
-from symbayes.samplers.running import Watch, Workers
-from symbayes.samplers.search import Search
-from symbayes.trace import Find
-from symbayes.validation import Table
+from symbayes.samplers.run.running import Watch, Workers
+from symbayes.samplers.search import search
+from symbayes.samplers.search.search import Search
+from symbayes.samplers.trace import Find
 
 from .problems import problem, tree
 

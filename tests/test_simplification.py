@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symbayes import Formula
-from symbayes.expression import n_nodes
-from symbayes.printing import to_text
-from symbayes.simplification import simplified
+from symbayes.formula.expression import n_nodes
+from symbayes.formula.printing import to_text
+from symbayes.formula.simplification import simplified
 
 from .formulas import expressions
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symbayes.stacking import PRIOR, stacking_weights
+from symbayes.posterior.stacking import PRIOR, stacking_weights
 
 RNG = np.random.default_rng(150)
 

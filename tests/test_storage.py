@@ -16,15 +16,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import symbayes
-from symbayes import (
-    ModelFileError,
-    SamplingWarning,
-    TermsPrior,
-    posterior,
-    posterior_parts,
-    runs,
-)
-from symbayes.archive import write_archive
+from symbayes import ModelFileError, SamplingWarning, TermsPrior, runs
+from symbayes.posterior import posterior
+from symbayes.storage import posterior_parts
+from symbayes.storage.archive import write_archive
 
 from .fits import EXACT, NOISY, X, reloaded, small
 from .saving import answers, contents

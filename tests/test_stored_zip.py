@@ -5,8 +5,8 @@ import zipfile
 
 import pytest
 
-from symbayes import stored_zip
-from symbayes.stored_zip import Damage, read_directory, starts_with, write_zip
+from symbayes.storage import stored_zip
+from symbayes.storage.stored_zip import Damage, read_directory, starts_with, write_zip
 
 from .mutations.zipped import end_of_directory
 

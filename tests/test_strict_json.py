@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from symbayes.strict_json import MOST_BYTES, from_json, to_json
+from symbayes.storage.strict_json import MOST_BYTES, from_json, to_json
 
 NAMES = ["", "a b", "<script>", "x^2", "λ", "$x_1$", "\0", "\ud800", '"[\\', "\\", '\\"', "[" * 99]
 

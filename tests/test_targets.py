@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from symbayes.evaluation import evaluate_trees
-from symbayes.operators import OPERATORS
-from symbayes.samplers.targets import TARGETS, carry_back, divided, usable
+from symbayes.formula.evaluation import evaluate_trees
+from symbayes.formula.operators import OPERATORS
+from symbayes.samplers.search.targets import TARGETS, carry_back, divided, usable
 
 from .problems import tree
 

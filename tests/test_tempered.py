@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from symbayes import TemperedSampler
-from symbayes.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.inputs.validation import Table
 from symbayes.samplers import rounds, tempered
 from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.rounds import round_length
-from symbayes.samplers.running import Watch, Workers
+from symbayes.samplers.run.running import Watch, Workers
 from symbayes.samplers.tempered import _begin_at, _catch_up
-from symbayes.trace import split_terms
-from symbayes.validation import Table
+from symbayes.samplers.trace import split_terms
 
 from .fits import NOISY, X, small
 from .problems import problem, table, tree

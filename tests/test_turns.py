@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from symbayes import TemperedSampler
-from symbayes.samplers import running, turns
-from symbayes.samplers.library import Shelf
-from symbayes.samplers.running import Workers
-from symbayes.samplers.turns import NoStart, Turn, Turns
+from symbayes.samplers.run import running, turns
+from symbayes.samplers.run.running import Workers
+from symbayes.samplers.run.turns import NoStart, Turn, Turns
+from symbayes.samplers.search.library import Shelf
 
 from .fits import X, assert_same, small
 from .test_warm_start import draws_of

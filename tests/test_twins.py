@@ -14,17 +14,17 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from symbayes import NoisePrior, TreePrior
-from symbayes.combining import reweighted
-from symbayes.fitted import State
-from symbayes.fitting import Fitter
-from symbayes.grouping import inclusion, systematic, thin
+from symbayes.fitting.fitted import State
+from symbayes.fitting.fitter import Fitter
+from symbayes.inputs.problem import make_problem
+from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
-from symbayes.posterior import make_posterior
-from symbayes.problem import make_problem
-from symbayes.stacking import PRIOR, stacking_weights
-from symbayes.trace import ChainTrace, Trace
-from symbayes.validation import Table
+from symbayes.posterior.combining import reweighted
+from symbayes.posterior.grouping import inclusion, systematic, thin
+from symbayes.posterior.posterior import make_posterior
+from symbayes.posterior.stacking import PRIOR, stacking_weights
+from symbayes.samplers.trace import ChainTrace, Trace
 
 from .problems import tree
 

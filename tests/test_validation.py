@@ -10,8 +10,8 @@ import scipy.sparse
 from sklearn.multioutput import MultiOutputRegressor
 
 from symbayes import BayesianSymbolicRegressor, DataWarning, TermsPrior, TreePrior
+from symbayes.inputs.validation import check_table
 from symbayes.kernels import units
-from symbayes.validation import check_table
 
 RNG = np.random.default_rng(40)
 # Exact in float32 as well, so that both give the same table.

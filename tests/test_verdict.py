@@ -7,13 +7,13 @@ import pytest
 from sklearn import exceptions
 
 from symbayes import ConvergenceWarning, NoisePrior, TemperedSampler
-from symbayes.convergence import _moments, effective_draws, r_hat
-from symbayes.diagnostics import cut_short
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS
 from symbayes.kernels.tree import NODE
+from symbayes.posterior.diagnostics import cut_short
+from symbayes.posterior.verdict import judge
+from symbayes.samplers.convergence import _moments, effective_draws, r_hat
 from symbayes.samplers.pause import Pause
-from symbayes.trace import ChainTrace, LadderRecord, Trace
-from symbayes.verdict import judge
+from symbayes.samplers.trace import ChainTrace, LadderRecord, Trace
 
 from .fits import EXACT, NOISY, X, small
 from .problems import problem, table

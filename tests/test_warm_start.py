@@ -7,15 +7,9 @@ import pytest
 from sklearn.base import clone
 
 import symbayes
-from symbayes import (
-    PaperSampler,
-    SamplingWarning,
-    TemperedSampler,
-    TreePrior,
-    display,
-    progress,
-)
+from symbayes import PaperSampler, SamplingWarning, TemperedSampler, TreePrior
 from symbayes.samplers import rounds, tempered
+from symbayes.show import display, progress
 
 from .fits import EXACT, X, assert_same, small
 from .saving import answers

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from symbayes import whole_file
-from symbayes.whole_file import previous_of, remove_unfinished, replacing
+from symbayes.storage import whole_file
+from symbayes.storage.whole_file import previous_of, remove_unfinished, replacing
 
 needs_user = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions do not bind root"

@@ -25,10 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from symbayes.samplers import library, running, turns
-from symbayes.samplers.library import Shelf
-from symbayes.samplers.running import Workers
-from symbayes.samplers.turns import NoStart, Work
+from symbayes.samplers.run import running, turns
+from symbayes.samplers.run.running import Workers
+from symbayes.samplers.run.turns import NoStart, Work
+from symbayes.samplers.search import library
+from symbayes.samplers.search.library import Shelf
 
 _SWITCH_INTERVAL = 1.0e-6
 # Modules before whose lines a thread may fall asleep, how often it does, and for how long at most:

@@ -10,11 +10,11 @@ from benchmarks.chains import problem_for
 from benchmarks.problems import charge_in_fields
 from benchmarks.report import Section, Table
 from symbayes import TermsPrior
-from symbayes.samplers.elsewhere import Elsewhere
 from symbayes.samplers.ladder import LARGEST_ROUND, Replicas, Round
+from symbayes.samplers.run.elsewhere import Elsewhere
+from symbayes.samplers.run.workbench import Bundle, Name, work
 from symbayes.samplers.tempered import TemperedSampler
-from symbayes.samplers.workbench import Bundle, Name, work
-from symbayes.trace import ChainTrace
+from symbayes.samplers.trace import ChainTrace
 
 _ROWS, _NOISE = 1_000, 0.01
 _LADDERS = 10_000

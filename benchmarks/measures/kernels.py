@@ -12,11 +12,11 @@ import numpy as np
 from numba import int64, njit, types, void
 
 from benchmarks.report import Section, Table, at_least
+from symbayes.formula.operators import OPERATORS
 from symbayes.kernels.evaluate import BLOCK, stack_slots
 from symbayes.kernels.opcodes import FEATURE
 from symbayes.kernels.tree import NODE
 from symbayes.kernels.units import load_evaluate, signatures
-from symbayes.operators import OPERATORS
 
 N_ROWS = 10_000
 _CHAIN = 8

@@ -20,8 +20,8 @@ from symbayes import (
     TemperedSampler,
     TermsPrior,
 )
+from symbayes.inputs.problem import Problem
 from symbayes.kernels.chain import PROPOSED
-from symbayes.problem import Problem
 
 _FEW, _MANY = 1_000, 1_000_000
 # Problem I.12.11 of the Feynman collection: the force on a charge.

@@ -9,37 +9,37 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import plots
-    from .archive import ModelFileError
     from .cautions import ConvergenceWarning, SamplingWarning
-    from .formula import Formula
+    from .formula.formula import Formula
+    from .formula.operators import OPERATOR_SETS, OPERATORS
+    from .inputs.prior import NoisePrior, TermsPrior, TreePrior
+    from .inputs.validation import DataWarning
     from .loading import load
-    from .operators import OPERATOR_SETS, OPERATORS
-    from .prior import NoisePrior, TermsPrior, TreePrior
-    from .progress import Progress
     from .regressor import BayesianSymbolicRegressor
-    from .samplers.elsewhere import ClusterError
     from .samplers.paper import PaperSampler
+    from .samplers.run.elsewhere import ClusterError
     from .samplers.tempered import TemperedSampler
-    from .validation import DataWarning
+    from .show.progress import Progress
+    from .storage.archive import ModelFileError
 
 # Names are looked up when they are first used: Numba and SymPy take seconds to import, in which the
 # command line could not yet answer to Ctrl-C.
 _HOMES = {
-    "OPERATORS": "operators",
-    "OPERATOR_SETS": "operators",
+    "OPERATORS": "formula.operators",
+    "OPERATOR_SETS": "formula.operators",
     "BayesianSymbolicRegressor": "regressor",
-    "ClusterError": "samplers.elsewhere",
+    "ClusterError": "samplers.run.elsewhere",
     "ConvergenceWarning": "cautions",
-    "DataWarning": "validation",
-    "Formula": "formula",
-    "ModelFileError": "archive",
-    "NoisePrior": "prior",
+    "DataWarning": "inputs.validation",
+    "Formula": "formula.formula",
+    "ModelFileError": "storage.archive",
+    "NoisePrior": "inputs.prior",
     "PaperSampler": "samplers.paper",
-    "Progress": "progress",
+    "Progress": "show.progress",
     "SamplingWarning": "cautions",
     "TemperedSampler": "samplers.tempered",
-    "TermsPrior": "prior",
-    "TreePrior": "prior",
+    "TermsPrior": "inputs.prior",
+    "TreePrior": "inputs.prior",
     "load": "loading",
 }
 

@@ -13,19 +13,20 @@ import pandas as pd
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from . import expression as ex
 from .cautions import is_wild, tell_left_out, tell_outside, tell_wild, without_value
-from .constants import Sight, signs
-from .formula import Formula
-from .parameters import check_choice, check_level, generator
-from .posterior import Posterior
-from .prediction import FAR
-from .prior import require_count
-from .report import write_report
-from .selection import RULES, pareto, select
-from .stages import Stages
-from .storage import save_model
-from .validation import Table, check_new_rows, column_name, feature_names
+from .fitting.constants import Sight
+from .formula import expression as ex
+from .formula.expression import signs
+from .formula.formula import Formula
+from .inputs.prior import require_count
+from .inputs.validation import Table, check_new_rows, column_name, feature_names
+from .posterior.posterior import Posterior
+from .posterior.prediction import FAR
+from .posterior.selection import pareto, select
+from .posterior.stages import Stages
+from .samplers.parameters import RULES, check_choice, check_level, generator
+from .show.report import write_report
+from .storage.model_file import save_model
 
 # Rows may lie outside the training range by this part of it before anything is said: the ends of a
 # sample are not the ends of what it was drawn from, and in cross-validation some rows always are.
@@ -192,7 +193,7 @@ class Answers:
         -------
         InferenceData, or from ArviZ 1.0 on xarray.DataTree
         """
-        from .arviz_io import to_arviz
+        from .show.arviz_io import to_arviz
 
         return to_arviz(self, max_rows, random_state)
 

@@ -11,12 +11,11 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from .answers import Answers
-from .combining import formulas_by_chain, reweighted, stack
-from .formula import Formula
-from .parameters import check_choice
-from .prior import require_count
-from .stacking import WAYS
-from .verdict import stacking_advice
+from .formula.formula import Formula
+from .inputs.prior import require_count
+from .posterior.combining import formulas_by_chain, reweighted, stack
+from .posterior.verdict import stacking_advice
+from .samplers.parameters import WAYS, check_choice
 
 Model = TypeVar("Model", bound="ChainAnswers")
 

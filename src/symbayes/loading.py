@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from .regressor import BayesianSymbolicRegressor
-from .storage import load_model
+from .storage.model_file import load_model
 
 #: Files that are larger are not read, unless the user says so.
 MOST_BYTES = 100_000_000

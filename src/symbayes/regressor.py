@@ -13,18 +13,18 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 
 from .cautions import SamplingWarning
-from .checkpoint import begin_checkpoints, refuse_existing
-from .notebook import NotebookDisplay
-from .posing import pose
-from .prior import NoisePrior, TermsPrior, TreePrior
-from .progress import Progress
+from .inputs.prior import NoisePrior, TermsPrior, TreePrior
+from .inputs.validation import check_new_target
 from .runs import Runs
 from .samplers.paper import PaperSampler
 from .samplers.pause import Point
-from .samplers.placing import check_client
+from .samplers.posing import pose
+from .samplers.run.placing import check_client
 from .samplers.tempered import TemperedSampler
-from .validation import check_new_target
-from .warm_start import trace_to_go_on_with
+from .samplers.warm_start import trace_to_go_on_with
+from .show.notebook import NotebookDisplay
+from .show.progress import Progress
+from .storage.checkpoint import begin_checkpoints, refuse_existing
 
 
 class BayesianSymbolicRegressor(NotebookDisplay, Runs, RegressorMixin, BaseEstimator):

@@ -15,27 +15,27 @@ from threadpoolctl import threadpool_limits
 
 from .cautions import ConvergenceWarning, SamplingWarning
 from .chain_answers import ChainAnswers
-from .checkpoint import Checkpoints, Stored, read_checkpoint
 from .deadline import Deadline, OutOfTime
-from .diagnostics import cut_short, effort, history, nothing_new
-from .display import Display, reports
-from .fitting import Fitter
+from .fitting.fitter import Fitter
+from .inputs.validation import LARGE, Table, column_name, feature_names
 from .kernels import units
-from .listing import Lister
-from .posing import Task, pose
-from .posterior import NoFiniteModel, make_posterior, seconds_after
-from .progress import Progress
-from .samplers.elsewhere import ClusterError
+from .posterior.diagnostics import cut_short, effort, history, nothing_new
+from .posterior.listing import Lister
+from .posterior.posterior import NoFiniteModel, make_posterior, seconds_after
+from .posterior.stages import Stages
+from .posterior.verdict import judge, stacking_advice
 from .samplers.pause import Point, save_nothing
-from .samplers.placing import check_client, workers_for
-from .samplers.running import Report, Watch, Workers
+from .samplers.posing import Task, pose
+from .samplers.run.elsewhere import ClusterError
+from .samplers.run.placing import check_client, workers_for
+from .samplers.run.running import Report, Watch, Workers
+from .samplers.run.turns import NoStart
 from .samplers.tempered import TemperedSampler
-from .samplers.turns import NoStart
-from .stages import Stages
-from .trace import Find, Trace
-from .validation import LARGE, Table, column_name, feature_names
-from .verdict import judge, stacking_advice
-from .warm_start import remember
+from .samplers.trace import Find, Trace
+from .samplers.warm_start import remember
+from .show.display import Display, reports
+from .show.progress import Progress
+from .storage.checkpoint import Checkpoints, Stored, read_checkpoint
 
 #: Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
 MOST_ROWS_KEPT = 10_000

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from symbayes import checkpoint
+from symbayes.storage import checkpoint
 
 
 @pytest.fixture

@@ -6,14 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from symbayes import (
-    ModelFileError,
-    PaperSampler,
-    SamplingWarning,
-    TemperedSampler,
-    checkpoint,
-    whole_file,
-)
+from symbayes import ModelFileError, PaperSampler, SamplingWarning, TemperedSampler
+from symbayes.storage import checkpoint, whole_file
 
 from ..fits import NOISY, X, small
 from ..fuzzing import fuzz

@@ -10,19 +10,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from symbayes import (
-    ModelFileError,
-    SamplingWarning,
-    TemperedSampler,
-    TreePrior,
-    checkpoint,
-    checksums,
-    display,
-    progress,
-    whole_file,
-)
+from symbayes import ModelFileError, SamplingWarning, TemperedSampler, TreePrior
+from symbayes.inputs import checksums
 from symbayes.samplers import tempered
-from symbayes.samplers.running import Watch
+from symbayes.samplers.run.running import Watch
+from symbayes.show import display, progress
+from symbayes.storage import checkpoint, whole_file
 
 from ..fits import NOISY, X, assert_same, small
 from ..killing import digest

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from symbayes import Formula
-from symbayes.commands.answer_text import formulas_text, wrapped
-from symbayes.printing import quoted
+from symbayes.cli.answer_text import formulas_text, wrapped
+from symbayes.formula.printing import quoted
 
 
 def table(*formulas):

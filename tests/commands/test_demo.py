@@ -9,8 +9,7 @@ import pytest
 
 import symbayes
 from symbayes import BayesianSymbolicRegressor
-from symbayes.cli import main
-from symbayes.commands import demo
+from symbayes.cli import demo, main
 from symbayes.datasets import PAPER_FORMULAS
 
 from .calling import complaint

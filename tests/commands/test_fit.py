@@ -16,9 +16,8 @@ import pytest
 
 import symbayes
 from symbayes import BayesianSymbolicRegressor
-from symbayes.cli import main
-from symbayes.commands import delivery
-from symbayes.display import Display
+from symbayes.cli import delivery, main
+from symbayes.show.display import Display
 
 from .calling import ODD_NAMES, QUICK, complaint, odd_table, plain_table
 

@@ -16,10 +16,9 @@ import pandas as pd
 import pytest
 
 from symbayes import ModelFileError, load
-from symbayes.checkpoint import NoCheckpoint
-from symbayes.cli import main
-from symbayes.commands import reading
-from symbayes.commands.reading import BadTable, read_table
+from symbayes.cli import main, reading
+from symbayes.cli.reading import BadTable, read_table
+from symbayes.storage.checkpoint import NoCheckpoint
 
 from ..mutations import raw
 from .calling import QUICK, complaint, plain_table
@@ -195,7 +194,7 @@ def test_standard_input_without_an_end_or_a_beginning(capsys, monkeypatch, kind)
 @pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="there are no descriptors to name")
 def test_a_pipe_that_a_shell_has_opened_is_read(folder):
     program = (
-        "import sys; from symbayes.commands.reading import read_table as read; "
+        "import sys; from symbayes.cli.reading import read_table as read; "
         "print(read(sys.argv[1]).shape)"
     )
     done = subprocess.run(

@@ -8,9 +8,8 @@ import warnings
 import pytest
 
 from symbayes import DataWarning, SamplingWarning
-from symbayes.cli import main
-from symbayes.commands import info, statuses
-from symbayes.commands.messages import explain, say, warnings_as_lines
+from symbayes.cli import info, main, statuses
+from symbayes.cli.messages import explain, say, warnings_as_lines
 
 from .calling import complaint
 
@@ -113,6 +112,6 @@ def test_ctrl_c_while_modules_are_still_imported(monkeypatch, capsys):
         def __getattr__(self, name):
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(sys.modules, "symbayes.commands.running", Stopped())
+    monkeypatch.setitem(sys.modules, "symbayes.cli.running", Stopped())
     assert main(["info"]) == 130
     assert capsys.readouterr().err == "symbayes: stopped\n"

@@ -9,8 +9,8 @@ import pytest
 
 from symbayes import OPERATOR_SETS, __version__
 from symbayes.cli import main
-from symbayes.commands.arguments import parser
-from symbayes.commands.parsing import operators
+from symbayes.cli.arguments import parser
+from symbayes.cli.parsing import operators
 
 from .calling import complaint
 

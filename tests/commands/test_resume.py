@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from symbayes import BayesianSymbolicRegressor, checkpoint
+from symbayes import BayesianSymbolicRegressor
 from symbayes.cli import main
-from symbayes.display import Display
-from symbayes.samplers.running import Watch
+from symbayes.samplers.run.running import Watch
+from symbayes.show.display import Display
+from symbayes.storage import checkpoint
 
 from .calling import QUICK, complaint, plain_table
 

@@ -8,9 +8,9 @@ from functools import cache
 
 import numpy as np
 
+from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.kernels.choose import N_MOVES
 from symbayes.kernels.tree import NODE
-from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 
 from .. import problems
 from . import loops

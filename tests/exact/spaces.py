@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from symbayes.formula.operators import BY_OPCODE
+from symbayes.inputs.problem import Problem
 from symbayes.kernels import opcodes
 from symbayes.kernels.tree import NODE
-from symbayes.operators import BY_OPCODE
-from symbayes.problem import Problem
-from symbayes.trace import state_size
+from symbayes.samplers.trace import state_size
 
 from .. import naive
 from ..problems import beliefs

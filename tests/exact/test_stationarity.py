@@ -24,7 +24,7 @@ from symbayes.kernels.choose import (
     SPLIT,
     STAY,
 )
-from symbayes.trace import state_size
+from symbayes.samplers.trace import state_size
 
 from .cases import FALSE_ALARM, Case, run, space_of
 

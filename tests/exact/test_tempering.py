@@ -13,7 +13,7 @@ from symbayes.kernels.ladder import Ladder
 from symbayes.kernels.rng import seed_state
 from symbayes.samplers import rounds, tempered
 from symbayes.samplers.ladder import Replicas
-from symbayes.samplers.running import Watch, Workers
+from symbayes.samplers.run.running import Watch, Workers
 from symbayes.samplers.tempered import TemperedSampler
 
 from .. import naive

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from symbayes.formula.operators import OPERATORS
+from symbayes.inputs.prior import TermsPrior, TreePrior
+from symbayes.inputs.validation import Table
 from symbayes.kernels.all_rows import fit_all
 from symbayes.kernels.chain import ALL_LOG_LIKELIHOOD, LOG_LIKELIHOOD, RSS
 from symbayes.kernels.evaluate import BLOCK, evaluate
 from symbayes.kernels.run import KEPT
-from symbayes.operators import OPERATORS
-from symbayes.prior import TermsPrior, TreePrior
 from symbayes.samplers.ladder import Replicas
-from symbayes.validation import Table
 
 from .. import naive
 from ..exact import loops

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from symbayes.inputs.prior import TermsPrior, TreePrior
 from symbayes.kernels import opcodes
 from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, SPLIT
 from symbayes.kernels.tree import NODE
-from symbayes.prior import TermsPrior, TreePrior
 
 from .. import naive, naive_moves
 from ..problems import beliefs, problem, table

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from symbayes.formula.operators import OPERATORS
+from symbayes.inputs.prior import TreePrior
 from symbayes.kernels.evaluate import BLOCK, PADDING, stack_slots
 from symbayes.kernels.tree import NODE
 from symbayes.kernels.units import load_evaluate
-from symbayes.operators import OPERATORS
-from symbayes.prior import TreePrior
 
 from .. import naive
 from ..problems import beliefs, problem, table

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
+from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import ACCEPTED, LOG_LIKELIHOOD, NUMBERS, RSS
 from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE
 from symbayes.kernels.run import KEPT
-from symbayes.prior import NoisePrior, TermsPrior, TreePrior
-from symbayes.samplers.turns import NoStart
-from symbayes.validation import Table
+from symbayes.samplers.run.turns import NoStart
 
 from .. import naive
 from ..problems import problem, table, tree

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from symbayes.prior import TreePrior
-from symbayes.problem import _limits
+from symbayes.inputs.prior import TreePrior
+from symbayes.inputs.problem import _limits
 
 from .. import naive
 from ..problems import beliefs, problem, table, tree

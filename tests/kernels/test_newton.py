@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from symbayes.formula.operators import OPERATORS
+from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import fit
 from symbayes.kernels.evaluate import evaluate
 from symbayes.kernels.newton import newton
-from symbayes.operators import OPERATORS
-from symbayes.validation import Table
 
 from .. import naive
 from ..exact import loops

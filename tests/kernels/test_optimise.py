@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from symbayes.inputs.prior import TreePrior
+from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import fit
 from symbayes.kernels.evaluate import evaluate
 from symbayes.kernels.optimise import MOST_CONSTANTS, MOST_ROWS, optimise
-from symbayes.prior import TreePrior
-from symbayes.validation import Table
 
 from .. import naive
 from ..exact import loops

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.kernels import units
 from symbayes.kernels.chain import ACCEPTED, EVALUATED, NUMBERS, PROPOSED
 from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, NEWTON, SPLIT
-from symbayes.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.samplers.ladder import Replicas
-from symbayes.samplers.turns import NoStart
-from symbayes.trace import empty_output, split_terms
+from symbayes.samplers.run.turns import NoStart
+from symbayes.samplers.trace import empty_output, split_terms
 
 from .. import naive
 from ..problems import problem, table

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from symbayes.inputs.prior import TermsPrior
 from symbayes.kernels import opcodes
 from symbayes.kernels.tree import NODE
-from symbayes.prior import TermsPrior
 
 from ..exact.spaces import p_of_counts
 from ..problems import problem, table, tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from symbayes.operators import OPERATOR_SETS
+from symbayes.formula.operators import OPERATOR_SETS
 
 from ..problems import TEST, TRAIN, Problem, stream, synthetic, uniform
 

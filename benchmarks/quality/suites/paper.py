@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from symbayes.datasets import PAPER_FORMULAS, paper_task
-from symbayes.operators import OPERATOR_SETS
+from symbayes.formula.operators import OPERATOR_SETS
 
 from ..problems import TEST, TRAIN, Problem, stream, synthetic
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from symbayes.operators import OPERATOR_SETS
+from symbayes.formula.operators import OPERATOR_SETS
 
 from ..problems import TRAIN, Problem, need, stream
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import __version__
 from ..datasets import PAPER_FORMULAS
-from ..operators import OPERATOR_SETS
+from ..formula.operators import OPERATOR_SETS
 from .accuracy import Accuracy, Complexity, Expressions, Robustness, Terms
 from .effort import FULL, QUICK, Effort
 from .experiment import Experiment, Section, Setting

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..evaluation import evaluate_trees
+from ..fitting.refine import free_constants, newton_step
+from ..formula.evaluation import evaluate_trees
+from ..formula.operators import BY_OPCODE
+from ..inputs.problem import Problem
 from ..kernels import opcodes
-from ..operators import BY_OPCODE
-from ..problem import Problem
-from ..refine import free_constants, newton_step
 from .ladder import Replicas
 
 # A state whose residual is below this part of y's variance may be exact, and so may one where a

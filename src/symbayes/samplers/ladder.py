@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..evaluation import evaluate_trees
+from ..formula.evaluation import evaluate_trees
+from ..inputs.problem import Problem
 from ..kernels import units
 from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain
 from ..kernels.ladder import Ladder
@@ -15,11 +16,10 @@ from ..kernels.memory import zeros
 from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
-from ..problem import Problem
-from ..trace import Output, empty_output, packed_output, state_size, state_sizes, unpack
 from .ladder_state import LadderState, restore, state_of
-from .library import Shelf
-from .turns import NoStart
+from .run.turns import NoStart
+from .search.library import Shelf
+from .trace import Output, empty_output, packed_output, state_size, state_sizes, unpack
 
 #: How often constants move: the share of such moves, and the `lt` nodes for half of it.
 MOVE_SHAPE = (0.5, 1.0)

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..inputs.prior import NoisePrior, require_count
+from ..inputs.problem import Problem
 from ..kernels import units
 from ..kernels.chain import LOG_LIKELIHOOD, PROPOSED, RSS, Chain
 from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
-from ..prior import NoisePrior, require_count
-from ..problem import Problem
-from ..trace import ChainTrace, Output, Trace, empty_output, packed_output, split_terms, unpack
 from .ladder_state import LadderState, restore, state_of
-from .library import Shelf
 from .pause import Pause, Point, Save, save_nothing
-from .running import Look, Report, Status, Watch, Workers, run_rounds
-from .turns import NoStart
+from .run.running import Look, Report, Status, Watch, Workers, run_rounds
+from .run.turns import NoStart
+from .search.library import Shelf
+from .trace import ChainTrace, Output, Trace, empty_output, packed_output, split_terms, unpack
 
 # Trees proposed in the smallest round, and rounds of that size in the largest.
 _TREES_A_UNIT = 250

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..trace import Find, Trace
 from .ladder_state import LadderState
+from .trace import Find, Trace
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from .ladder import LARGEST_ROUND
-from .running import Watch
+from .run.running import Watch
 
 # Rows up to which rounds have their full length.
 _ROWS_A_ROUND = 5000

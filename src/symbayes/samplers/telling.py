@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels.chain import PROPOSED
 from .ladder import Replicas
-from .running import Look, Report, Status
+from .run.running import Look, Report, Status
 
 
 def teller(ladders: list[Replicas], searched: int, progress: Report) -> Callable[..., None]:

@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from ..convergence import settled
+from ..inputs.prior import NoisePrior, require_count, require_real
+from ..inputs.problem import Problem, some_rows
 from ..kernels.chain import PROPOSED
 from ..kernels.choose import N_MOVES
-from ..prior import NoisePrior, require_count, require_real
-from ..problem import Problem, some_rows
-from ..trace import ChainTrace, LadderRecord, Trace, split_terms
+from .convergence import settled
 from .exactness import exact_rss
 from .ladder import Replicas, Round, mean_cost
 from .pause import Pause, Point, Save, save_nothing
 from .rounds import round_length, run_even_rounds
-from .running import Report, Watch, Workers, advance_all
-from .search import NEAR, OPTIMISED, Found, Search
-from .seekers import Seeker
+from .run.running import Report, Watch, Workers, advance_all
+from .search.search import NEAR, OPTIMISED, Found, Search
+from .search.seekers import Seeker
 from .telling import teller
+from .trace import ChainTrace, LadderRecord, Trace, split_terms
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75

@@ -1,0 +1,1 @@
+"""The best coefficients and constants of formulas whose structure is given."""

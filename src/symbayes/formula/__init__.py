@@ -1,0 +1,1 @@
+"""What a user holds in hand: operators, expressions, formulas, and every way to write them."""

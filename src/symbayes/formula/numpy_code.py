@@ -1,0 +1,95 @@
+"""Formulas as source code that needs only NumPy."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Sequence
+
+from .expression import CONSTANT, FEATURE, Expression, features
+from .operators import ATOM, NEGATION, OPERATORS
+from .printing import GROUPED, Form, Notation, write
+
+# NumPy has every function of the table under the same name, but for the cube.
+_FORMS = {
+    name: Form(f"np.{name}({{0}})".format, ATOM, (0,))
+    for name, row in OPERATORS.items()
+    if row.arity == 1
+} | {name: GROUPED[name] for name in ("+", "-", "*", "/", "neg", "inv")}
+_FORMS["cube"] = Form("cube({0})".format, ATOM, (0,))
+
+_CUBE = """
+    def cube(v):
+        return v * v * v
+"""
+
+_CODE = '''\
+import numpy as np
+
+
+def {name}(X):
+    """Return the value of the formula on each row of X, a table with {n_columns}."""
+    x = np.array(X, dtype=np.float64, order="F").T  # column by column
+{columns}{helper}
+    with np.errstate(all="ignore"):  # outside its domain the formula is nan
+        return {value}
+'''
+
+# The kind of a constant that is written as an array as long as a column. Functions of arrays and
+# of single numbers may differ in the last bit.
+_FILLED = "filled"
+
+
+def to_numpy_code(expression: Expression, names: Sequence[str], name: str = "formula") -> str:
+    """Return the source of a function that computes what `evaluate` does, to the last bit.
+
+    Column names stand only in comments, as Python writes strings: no name can end its line.
+
+    Examples
+    --------
+    >>> from symbayes.formula.numpy_code import to_numpy_code
+    >>> print(to_numpy_code(("*", ("c", 2.0), ("sin", ("x", 0))), ["a b"]))
+    import numpy as np
+    <BLANKLINE>
+    <BLANKLINE>
+    def formula(X):
+        ...
+        # x[0] is 'a b'
+        ...
+            return 2.0*np.sin(x[0])
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a str, not {type(name).__name__}")
+    if not name.isidentifier() or keyword.iskeyword(name) or name == "np":
+        raise ValueError(
+            f"name={name!r} cannot name the function; choose a Python identifier such as 'formula'"
+        )
+    value = write(_filled(expression), Notation(_leaf, _FORMS, "({0})", "-", "1.0"))
+    columns = [f"    # x[{i}] is {names[i]!r}\n" for i in sorted(features(expression))]
+    return _CODE.format(
+        name=name,
+        n_columns=f"{len(names)} column{'s' if len(names) > 1 else ''}",
+        columns="".join(columns),
+        helper=_CUBE if "cube(" in value else "",
+        value=value,
+    )
+
+
+def _filled(node: Expression) -> Expression:
+    """Mark the constants that meet no column."""
+    if node[0] == CONSTANT:
+        return (_FILLED, node[1])
+    if node[0] == FEATURE:
+        return node
+    meets = bool(features(node))
+    return (
+        node[0],
+        *(o if meets and o[0] == CONSTANT else _filled(o) for o in node[1:]),
+    )
+
+
+def _leaf(node: Expression) -> tuple[str, int]:
+    if node[0] == FEATURE:
+        return f"x[{node[1]}]", ATOM
+    if node[0] == _FILLED:
+        return f"np.full(x.shape[1], {node[1]!r})", ATOM
+    return repr(node[1]), NEGATION if repr(node[1]).startswith("-") else ATOM

@@ -1,0 +1,90 @@
+"""Powers of the same thing in one place: `x*x` is `x**2`, `x/x**2` is `1/x`, and `x/x` is 1."""
+
+from __future__ import annotations
+
+from .expression import CONSTANT, FEATURE, Expression
+from .folding import ONE, ZERO, folded_node
+from .operators import LARGEST_POWER
+from .parser import integer_power
+
+_POWERS = {"square": 2, "cube": 3}
+
+
+def collected(expression: Expression) -> Expression:
+    """Return the expression with the powers in each product and ratio collected.
+
+    It has the same value wherever all parts of the given one are finite and not 0, but for
+    rounding. What cancels leaves no trace, so that `x*x/x` gets a value at 0, and what becomes
+    constant by that is worked out: `y*exp(x/x)` is `2.71828*y`.
+
+    Examples
+    --------
+    >>> from symbayes.formula.powers import collected
+    >>> collected(("/", ("x", 0), ("square", ("x", 0))))
+    ('inv', ('x', 0))
+    >>> collected(("square", ("inv", ("x", 0))))
+    ('inv', ('square', ('x', 0)))
+    """
+    kind, *operands = expression
+    if kind in (CONSTANT, FEATURE):
+        return expression
+    node = (kind, *(collected(operand) for operand in operands))
+    if any(new[0] == CONSTANT != old[0] for old, new in zip(operands, node[1:], strict=True)):
+        node = folded_node(node)
+        if node[0] in (CONSTANT, FEATURE):
+            return node
+        if node[0] == "*" and node[2][0] == CONSTANT:
+            node = ("*", node[2], node[1])  # where we write factors
+    if node[0] == "-" and node[1] == node[2]:
+        return ZERO
+    factors = _factors(node, 1)
+    total: dict[Expression, int] = {}
+    for i, (base, power) in enumerate(factors):
+        # Two constants that are equal are two all the same.
+        key = (base, i) if base[0] == CONSTANT else (base,)
+        total[key] = total.get(key, 0) + power
+    powers = [(key[0], power) for key, power in total.items() if power]
+    gathers = len(total) < len(factors) or _is_roundabout(node)
+    if not gathers or max((abs(power) for _, power in powers), default=0) > LARGEST_POWER:
+        return node
+    return _product(powers) if powers else ONE
+
+
+def _factors(node: Expression, power: int) -> list[tuple[Expression, int]]:
+    """Return what is multiplied, each with its power; a product that is squared is one factor."""
+    kind = node[0]
+    if kind in ("*", "/"):
+        return _factors(node[1], power) + _factors(node[2], power if kind == "*" else -power)
+    if kind == "inv":
+        return _factors(node[1], -power)
+    if kind in _POWERS:
+        inner = _factors(node[1], 1)
+        base, exponent = inner[0] if len(inner) == 1 else (node[1], 1)
+        return [(base, exponent * _POWERS[kind] * power)]
+    return [(node, power)]
+
+
+def _is_roundabout(node: Expression) -> bool:
+    """Return whether it has an inverse or a power right below where it could be written at once."""
+    kind, *operands = node
+    below = {operand[0] for operand in operands}
+    if kind in _POWERS:
+        return bool(below & {"inv", *_POWERS})
+    return kind in ("*", "/", "inv") and ("inv" in below or (kind == "inv" and "/" in below))
+
+
+def _product(powers: list[tuple[Expression, int]]) -> Expression:
+    """Return the product: constants first, what has a negative power below a line."""
+    ordered = sorted(powers, key=lambda factor: factor[0][0] != CONSTANT)
+    above = [integer_power(base, power) for base, power in ordered if power > 0]
+    below = [integer_power(base, -power) for base, power in ordered if power < 0]
+    if not below:
+        return _joined(above)
+    return ("/", _joined(above), _joined(below)) if above else ("inv", _joined(below))
+
+
+def _joined(factors: list[Expression]) -> Expression:
+    result = factors[0]
+    for factor in factors[1:]:
+        result = ("*", result, factor)
+    return result

@@ -1,0 +1,1 @@
+"""From draws to answers: formulas with probabilities, predictions, diagnostics, the verdict."""

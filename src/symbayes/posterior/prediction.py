@@ -1,0 +1,215 @@
+"""Predictions: means, deviations, quantiles and draws over the models of a posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..fitting.fitted import Model, freedom
+from ..formula.evaluation import evaluate_trees
+from .quantiles import mixture_quantile, surely_inside, weighted_quantiles
+
+# Share of the posterior on either side that a prediction is not to be moved by.
+_TAIL = 0.1
+# Predictions lie between these quantiles, just inside those of an interval of 50 per cent.
+_INSIDE = 0.26
+# What lies between these is as wide as two standard deviations of a normal distribution.
+_ONE_DEVIATION = (0.158655253931457, 0.841344746068543)
+#: A draw is far off if it is this many standard deviations of y from the prediction.
+FAR = 10.0
+# Models times rows that are predicted at once, and columns times rows that are copied for it.
+_NUMBERS_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Fitted models with their probabilities: the posterior, as predictions need it."""
+
+    models: list[tuple[float, Model]]
+    """Probabilities, which sum to 1, and models."""
+    y_mean: float
+    y_scale: float
+    """In units of which the models are fitted."""
+    y_spread: float
+    """Standard deviation of y on the training rows; the same but for known terms."""
+    n: float
+    """Sum of the row weights."""
+    noise_prior: tuple[float, float]
+    plug_in: bool
+    """Whether coefficients and noise are plugged in, as the paper does, or integrated out."""
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Probabilities of the models."""
+        return np.array([weight for weight, _ in self.models])
+
+    def noise(self, model: Model) -> tuple[float, float]:
+        """Return the scaled variance of the noise given a model, and its degrees of freedom.
+
+        Residuals are what the fit has left of the noise: of as many rows as there are constants
+        nothing is left. Constants inside terms are drawn and not fitted, and residuals of draws
+        are as much larger than the smallest ones. See the theory page.
+        """
+        nu, lam = self.noise_prior
+        left = float(freedom(self.n, model.n_fitted, self.noise_prior))
+        if not self.plug_in:
+            return (nu * lam + model.mse * self.n) / left, left
+        # Drawn as if no constant had been fitted. Means of both laws, which is what is plugged in.
+        drawn = max(self.n + nu - 2.0, 1.0)
+        return model.noise_variance * drawn / max(left - 2.0, 1.0), np.inf
+
+    @property
+    def _noises(self) -> tuple[np.ndarray, np.ndarray]:
+        """Standard deviations of the noise of all models, and their degrees of freedom."""
+        variances, freedoms = np.array([self.noise(model) for _, model in self.models]).T
+        return np.sqrt(variances), freedoms
+
+    def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return prediction, share of draws far from it, and share left out, for each row.
+
+        The prediction is the mean over the models. Draws that are not finite at a row are left out
+        there, and the tenth of the posterior that predicts most counts as what lies at its edge, as
+        does the tenth that predicts least: formulas of little weight take off between the training
+        rows, and no tenth of the posterior is to move a prediction. It lies inside all intervals of
+        50 per cent or more, of observations and of the mean.
+        """
+        mean, far, left_out = _joined(self._predict_some, self._chunks(X))
+        return mean, far, left_out
+
+    def _predict_some(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
+        _, df = self._noises
+        means, *scales = self._parts(X, (True, False))
+        good = np.isfinite(means) & np.isfinite(scales[0])
+        weights = np.where(good, self.weights[:, None], 0.0)
+        finite = weights.sum(axis=0)
+        means = np.where(good, means, 0.0)
+        with np.errstate(all="ignore"):
+            share = weights / finite
+            low, high = weighted_quantiles((_TAIL, 1.0 - _TAIL), means, weights)
+            mean = np.sum(share * np.clip(means, low, high), axis=0)
+            for scale in scales:
+                outside = ~surely_inside(_INSIDE, mean, share, means, scale)
+                ends = [
+                    mixture_quantile(p, share[:, outside], means[:, outside], scale[:, outside], df)
+                    for p in (_INSIDE, 1.0 - _INSIDE)
+                ]
+                mean[outside] = np.clip(mean[outside], *ends)
+            far = np.abs(means - mean) > FAR * self.y_spread / self.y_scale
+            mean = np.where(finite > 0, self.y_mean + self.y_scale * mean, np.nan)
+            return mean, np.sum(weights * far, axis=0), 1.0 - finite
+
+    def deviations(self, X: np.ndarray) -> np.ndarray:
+        """Return half the width of the interval that holds 68.3 per cent of new observations.
+
+        For a normal distribution that is the standard deviation, which mixtures with a part that
+        takes off, and Student's t with few degrees of freedom, need not have.
+        """
+        (lower, upper), _ = self.quantiles(X, _ONE_DEVIATION, noise=True)
+        return 0.5 * upper - 0.5 * lower
+
+    def _chunks(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        size = max(1, _NUMBERS_AT_ONCE // max(len(self.models), X.shape[1]))
+        return (X[i : i + size] for i in range(0, len(X), size))
+
+    def _at(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return scaled means of all models at the rows, and how far they are known.
+
+        The second is the standard deviation of the mean in units of that of the noise.
+        """
+        columns = np.ascontiguousarray(X.T, dtype=np.float64)
+        means, spreads = np.zeros((2, len(self.models), len(X)))
+        with np.errstate(all="ignore"):
+            for i, (_, model) in enumerate(self.models):
+                values = evaluate_trees(model.state.trees, columns)
+                design = (values - model.centre[:, None]) / model.length[:, None]
+                means[i] = model.beta @ design
+                if not self.plug_in:
+                    # The intercept has a flat prior, so that nothing shrinks its variance.
+                    of_slopes = np.sqrt(model.coefficient_spread) * _length(
+                        model.inverse_root.T @ design
+                    )
+                    spreads[i] = np.hypot(np.sqrt(1.0 / self.n), of_slopes)
+        return means, spreads
+
+    def quantiles(
+        self, X: np.ndarray, levels: tuple[float, ...], noise: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return quantiles at each row, one row a level, and the share of draws left out.
+
+        Given a model the prediction is Student's t, or normal where noise and coefficients are
+        plugged in; the quantiles are those of the mixture, exactly. With `noise` they are those
+        of a new observation, else those of its mean.
+        """
+        *parts, left_out = _joined(
+            lambda rows: self._quantiles_some(rows, levels, noise), self._chunks(X)
+        )
+        return np.array(parts), left_out
+
+    def _quantiles_some(
+        self, X: np.ndarray, levels: tuple[float, ...], noise: bool
+    ) -> tuple[np.ndarray, ...]:
+        means, scales = self._parts(X, (noise,))
+        good = np.isfinite(means) & np.isfinite(scales)
+        weights = np.where(good, self.weights[:, None], 0.0)
+        _, df = self._noises
+        found = [mixture_quantile(p, weights, means, scales, df) for p in levels]
+        left_out = 1.0 - self.weights @ good
+        return *(self.y_mean + self.y_scale * values for values in found), left_out
+
+    def _parts(self, X: np.ndarray, kinds: tuple[bool, ...]) -> tuple[np.ndarray, ...]:
+        """Return scaled means of all models at the rows, and scales with noise or without."""
+        noise, _ = self._noises
+        means, spreads = self._at(X)
+        with np.errstate(all="ignore"):
+            return means, *(noise[:, None] * np.hypot(spreads, float(kind)) for kind in kinds)
+
+    def sample(
+        self, X: np.ndarray, n_draws: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return draws of the mean of y at each row, one row a draw, and of the noise.
+
+        Given a model, noise and coefficients come from their exact posterior; the noise is a
+        standard deviation. Adding it to the mean gives draws of new observations.
+        """
+        weights = self.weights
+        picks = np.sort(rng.choice(len(weights), n_draws, p=weights / weights.sum()))
+        return self.sample_from(picks, X, rng)
+
+    def sample_from(
+        self, picks: np.ndarray, X: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Do the same with models that are given, one a draw, by their positions."""
+        columns = np.ascontiguousarray(X.T, dtype=np.float64)
+        deviations, freedoms = self._noises
+        means, noises = np.empty((len(picks), len(X))), np.empty(len(picks))
+        with np.errstate(all="ignore"):
+            for i in np.unique(picks):
+                model, places = self.models[i][1], np.flatnonzero(picks == i)
+                m = len(places)
+                values = evaluate_trees(model.state.trees, columns)
+                design = (values - model.centre[:, None]) / model.length[:, None]
+                noise, intercept = np.full(m, deviations[i]), np.zeros(m)
+                if not self.plug_in:
+                    half = 0.5 * freedoms[i]
+                    noise *= np.sqrt(half / rng.gamma(half, size=m))
+                    intercept = noise / np.sqrt(self.n) * rng.normal(size=m)
+                step = rng.normal(size=(m, len(model.beta))) @ model.inverse_root.T
+                beta = model.beta + np.sqrt(model.coefficient_spread) * noise[:, None] * step
+                means[places] = intercept[:, None] + beta @ design
+                noises[places] = noise
+            return self.y_mean + self.y_scale * means, self.y_scale * noises
+
+
+def _joined(
+    predict: Callable[[np.ndarray], tuple[np.ndarray, ...]], chunks: Iterator[np.ndarray]
+) -> tuple[np.ndarray, ...]:
+    parts = [predict(rows) for rows in chunks]
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+def _length(vectors: np.ndarray) -> np.ndarray:
+    """Return the length of each column; no square overflows."""
+    largest = np.abs(vectors).max(axis=0, initial=0.0)
+    return largest * np.sqrt(np.sum((vectors / np.where(largest > 0, largest, 1.0)) ** 2, axis=0))

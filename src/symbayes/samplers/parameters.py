@@ -1,0 +1,143 @@
+"""The parameters of the estimator: every complaint about them, before any work starts."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..inputs.guesses import texts_of
+from ..inputs.prior import NoisePrior, TermsPrior, TreePrior, noise_prior, require_real, terms_prior
+from .paper import PaperSampler
+from .tempered import TemperedSampler
+
+Sampler = TemperedSampler | PaperSampler
+
+_SAMPLERS: dict[str, type[TemperedSampler] | type[PaperSampler]] = {
+    "tempered": TemperedSampler,
+    "paper": PaperSampler,
+}
+#: Rules by which the best formula is chosen.
+RULES = ("probability", "one_standard_error", "accuracy")
+#: Ways to combine chains: each counts the same, or by stacking weights.
+WAYS = ("pool", "stack")
+# The paper's number of terms, where the user leaves the choice to its sampler.
+_PAPER_TERMS = 2
+
+
+def check_parameters(model: Any) -> Sampler:
+    """Check what does not depend on the data; return the sampler's settings."""
+    if model.tree_prior is not None and not isinstance(model.tree_prior, TreePrior):
+        raise TypeError(
+            "tree_prior must be a TreePrior, for example TreePrior(max_nodes=20), not "
+            f"{type(model.tree_prior).__name__}"
+        )
+    noise_prior(model.noise_prior, NoisePrior())
+    texts_of("known_terms", model.known_terms)
+    texts_of("initial_formulas", model.initial_formulas)
+    for name, least in (("draws", 1), ("tune", 0), ("chains", 1)):
+        value = getattr(model, name)
+        if name == "tune" and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
+        if value < least:
+            raise ValueError(f"{name} is {value}; it must be at least {least}")
+    if model.timeout is not None:
+        if isinstance(model.timeout, bool) or not isinstance(model.timeout, Real):
+            raise TypeError(
+                f"timeout must be a number of seconds or None, not {type(model.timeout).__name__}"
+            )
+        if not float(model.timeout) > 0:
+            raise ValueError(
+                f"timeout is {model.timeout}; it must be above 0 seconds, or None for no limit"
+            )
+    if model.n_jobs is not None and (
+        isinstance(model.n_jobs, bool) or not isinstance(model.n_jobs, Integral)
+    ):
+        raise TypeError(f"n_jobs must be an integer or None, not {type(model.n_jobs).__name__}")
+    if model.n_jobs == 0:
+        raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
+    if not isinstance(model.warm_start, bool | np.bool_):
+        raise TypeError(f"warm_start must be True or False, not {model.warm_start!r}")
+    check_choice("hyperparameters", model.hyperparameters, ("learn", "fixed"))
+    check_choice("combine", model.combine, WAYS)
+    check_choice("model_selection", model.model_selection, RULES)
+    _check_progress(model.progress)
+    if isinstance(model.sampler, TemperedSampler | PaperSampler):
+        return model.sampler
+    if not isinstance(model.sampler, str):
+        raise TypeError(
+            "sampler must be 'tempered', 'paper', a TemperedSampler or a PaperSampler, not "
+            f"{type(model.sampler).__name__}"
+        )
+    if model.sampler not in _SAMPLERS:
+        raise ValueError(
+            f"sampler={model.sampler!r}; it must be one of {', '.join(map(repr, _SAMPLERS))}"
+        )
+    return _SAMPLERS[model.sampler]()
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Complain about anything but one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}={value!r}; it must be one of {', '.join(map(repr, choices))}")
+
+
+def check_level(owner: str, level: Any) -> None:
+    """Complain about anything but a probability strictly between 0 and 1."""
+    if not 0 < require_real(owner, "level", level) < 1:
+        raise ValueError(
+            f"level is {level}; it is a probability and must lie strictly between 0 and 1"
+        )
+
+
+def _check_progress(progress: Any) -> None:
+    if isinstance(progress, bool | np.bool_):
+        return
+    if not callable(progress):
+        raise TypeError(
+            "progress must be True, False or a function of one argument, a symbayes.Progress, not "
+            f"{progress!r}"
+        )
+    try:
+        inspect.signature(progress).bind(None)
+    except ValueError:  # compiled functions do not all tell what they take
+        pass
+    except TypeError as error:
+        raise TypeError(
+            f"progress={progress!r} cannot be called with one argument, a symbayes.Progress: "
+            f"{error}"
+        ) from None
+
+
+def check_seed(random_state: Any) -> np.random.RandomState:
+    """Return the source of random numbers that the user asked for."""
+    try:
+        return check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"random_state is {random_state!r}; it must be an integer from 0 to 2**32 - 1, a "
+            "numpy.random.RandomState or None"
+        ) from None
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a generator whose stream depends on nothing but what the user asked for."""
+    return np.random.default_rng(check_seed(random_state).randint(0, 2**31 - 1, size=4))
+
+
+def terms_for(sampler: Sampler, n_terms: Any) -> TermsPrior | int:
+    """Return what `n_terms` means to a sampler."""
+    terms = terms_prior(n_terms)
+    if isinstance(sampler, PaperSampler) and not isinstance(terms, int):
+        if isinstance(n_terms, TermsPrior):
+            raise ValueError(
+                "sampler='paper' works with a fixed number of terms; set n_terms to an integer"
+            )
+        return _PAPER_TERMS
+    return terms

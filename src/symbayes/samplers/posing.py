@@ -1,0 +1,83 @@
+"""What a user asks for, checked and brought together: before any work starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..formula.operators import operator_weights
+from ..inputs.column_weights import check_buildable, resolve_feature_weights
+from ..inputs.guesses import guessed_trees, known_trees, texts_of
+from ..inputs.known_terms import check_known
+from ..inputs.prior import TermsPrior, TreePrior, noise_prior
+from ..inputs.problem import Problem, make_problem
+from ..inputs.validation import Table, check_table, feature_names, target_name
+from .parameters import Sampler, check_parameters, check_seed, terms_for
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be done."""
+
+    sampler: Sampler
+    random_state: np.random.RandomState
+    table: Table
+    problem: Problem
+    guesses: list[list[np.ndarray]]
+
+
+def pose(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
+    """Check parameters and data of an estimator, which is told names and number of the columns."""
+    sampler = check_parameters(model)
+    random_state = check_seed(model.random_state)
+    terms = terms_for(sampler, model.n_terms)
+    weights = operator_weights(model.operators)
+    table = check_table(model, X, y, sample_weight)
+    model._target = target_name(y)
+    problem = _problem(model, sampler, table, weights, terms)
+    return Task(sampler, random_state, table, problem, _guesses(model, problem, table))
+
+
+def _problem(
+    model: Any,
+    sampler: Sampler,
+    table: Table,
+    weights: dict[str, float],
+    terms: TermsPrior | int,
+) -> Problem:
+    tree_prior = model.tree_prior or TreePrior()
+    by_column = resolve_feature_weights(model.feature_weights, feature_names(model), table.used)
+    check_buildable(weights, tree_prior, int((by_column > 0).sum()))
+    if isinstance(terms, int) and terms >= len(table.y):
+        raise ValueError(
+            f"n_terms is {terms} and there are {len(table.y)} rows to fit them to; n_terms must"
+            f" be at most {len(table.y) - 1}, or 'auto'"
+        )
+    texts = texts_of("known_terms", model.known_terms)
+    known = known_trees(texts, feature_names(model), table.used)
+    if known:
+        check_known(known, texts, table.columns, table.y, table.weights)
+    return make_problem(
+        table,
+        weights,
+        by_column,
+        tree_prior,
+        noise_prior(model.noise_prior, sampler.noise_prior),
+        terms,
+        model.hyperparameters == "learn",
+        known,
+    )
+
+
+def _guesses(model: Any, problem: Problem, table: Table) -> list[list[np.ndarray]]:
+    terms = problem.terms
+    return guessed_trees(
+        texts_of("initial_formulas", model.initial_formulas),
+        feature_names(model),
+        table.used,
+        problem.operator_weights,
+        problem.max_nodes,
+        (terms, terms) if isinstance(terms, int) else (0, terms.most),
+    )

@@ -1,0 +1,1 @@
+"""Running chains side by side: clocks, threads, processes, clusters."""

@@ -1,0 +1,233 @@
+"""Small expressions matched against a residual: which further term would explain most of it?
+
+A product of two columns among hundreds is hopeless to find by chance, and neither column alone
+shows that it matters. Comparing the residual with all products at once takes milliseconds; where
+there are too many to be listed, `pairs.py` does it. For the search phase only, since it looks at
+the data.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations, islice, permutations, product
+
+import numpy as np
+
+from ...formula.building import join, leaf, one_after_the_other, product_of_powers
+from ...formula.evaluation import evaluate_trees
+from ...formula.operators import OPERATORS
+from ...inputs.problem import Problem
+from .pairs import Pairs
+
+# Expressions that are listed at most: with pairs of some 200 columns.
+_MOST_EXPRESSIONS = 25_000
+# They are made in parts, which bounds the memory it takes.
+_EXPRESSIONS_A_PART = 500
+# A column whose spread is a smaller part of its size is a constant.
+_CONSTANT = 1.0e-8
+# The spread of a term times a function, where it rules out rounding errors.
+_LEAST_VARIANCE = 1.0e-6
+# Powers in products of two or three columns, and of four.
+_POWERS, _FEWER_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), (1.0, -1.0, 2.0, -2.0)
+
+
+class Library:
+    """Functions of one column, products of powers, functions of two columns, with their values.
+
+    Parameters
+    ----------
+    problem : Problem
+    stop : callable
+        Whether those that there are so far have to be enough.
+    """
+
+    def __init__(self, problem: Problem, stop: Callable[[], bool] = lambda: False):
+        data = problem.data
+        self._used = data.root_weight > 0
+        self._root = data.root_weight[self._used]
+        columns = np.flatnonzero(problem.feature_weights > 0).tolist()
+        operators = problem.operator_weights
+        # In the order in which it is evaluated: else every evaluation would make a copy.
+        table = np.ascontiguousarray(data.x.reshape(-1, len(data.y))[:, self._used])
+        most = _MOST_EXPRESSIONS
+        self._operators, self._table = operators, table
+        self._pairs: list[Pairs] = []
+        of_one = len(columns) * (1 + len(_unary(operators)))
+        if of_one + len(columns) * (len(columns) - 1) // 2 > most:
+            most = min(most, of_one)
+            self._pairs = [
+                Pairs(name, columns, table, self._root) for name in "*/" if name in operators
+            ]
+        trees = islice(expressions(columns, operators), most)
+        # Single precision is enough to rank them, and twice as fast. In one piece, which the
+        # system gets back; what is not written to takes no memory.
+        room, n = np.empty((most, len(self._root)), np.float32), 0
+        nodes, lengths = [], [0]
+        while some := list(islice(trees, _EXPRESSIONS_A_PART)):
+            good, values = self._standardised(some, table)
+            kept = [tree for tree, is_good in zip(some, good, strict=True) if is_good]
+            room[n : n + len(kept)] = values
+            n += len(kept)
+            nodes.append(one_after_the_other(kept))
+            lengths.extend(map(len, kept))
+            if stop():
+                break
+        # Columns: centred, weighted, of length one. One after the other, the trees they are of.
+        self._values = room[:n]
+        self._nodes = one_after_the_other(nodes)
+        self._ends = np.cumsum(lengths)
+
+    def _tree(self, i: int) -> np.ndarray:
+        return self._nodes[self._ends[i] : self._ends[i + 1]].copy()
+
+    def _standardised(
+        self, trees: list[np.ndarray], table: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which trees have a column, and these columns: centred, weighted, of length one."""
+        with np.errstate(all="ignore"):
+            values = evaluate_trees(trees, table)
+            values /= np.abs(values).max(axis=1)[:, None]
+            values -= np.average(values, axis=1, weights=self._root**2)[:, None]
+            values *= self._root
+            length = np.sqrt(np.einsum("ij,ij->i", values, values))
+            good = np.isfinite(length) & (length > _CONSTANT * np.sqrt(len(self._root)))
+        return good, values[good] / length[good, None]
+
+    def best_for(self, residual: np.ndarray, terms: Sequence[np.ndarray] = ()) -> np.ndarray | None:
+        """Return the tree that explains most of a residual, given on all rows of the problem.
+
+        Among many columns, a term that there is already, times a function of one column, may be it:
+        products of three are too many to be compared.
+        """
+        residual = residual[self._used]
+        wanted = residual.astype(np.float32)
+        best, most = None, -1.0
+        if len(self._values):
+            # All at once: threads that ask for one another's lock all the time get nowhere.
+            gain = np.abs(self._values @ wanted)
+            i = int(np.argmax(gain))
+            best, most = self._tree(i), float(gain[i])
+        for pairs in self._pairs:
+            tree, gained = pairs.best_for(residual)
+            if gained > most:
+                best, most = tree, gained
+        if self._pairs and "*" in self._operators:
+            for term in terms:
+                factor, gained = self._best_factor(term, residual)
+                if factor is not None and gained > most:
+                    best, most = join("*", term, factor), gained
+        return best
+
+    def _best_factor(
+        self, term: np.ndarray, residual: np.ndarray
+    ) -> tuple[np.ndarray | None, float]:
+        """Return the function of one column that a term of the model should be multiplied by.
+
+        Its column is centred here, which makes no difference: the residual has nothing in common
+        with the term itself.
+        """
+        (values,) = evaluate_trees([term], self._table)
+        values = values / np.abs(values).max()
+        wanted = (values * residual).astype(np.float32)
+        level = (values * self._root / np.linalg.norm(self._root)).astype(np.float32)
+        square = (values**2).astype(np.float32)
+        if not len(self._values):
+            return None, -1.0
+        n = _EXPRESSIONS_A_PART
+        parts = [self._values[i : i + n] for i in range(0, len(self._values), n)]
+        variance = np.concatenate([part**2 @ square for part in parts])
+        variance -= (self._values @ level) ** 2
+        gain = np.abs(self._values @ wanted) / np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
+        i = int(np.argmax(gain))
+        return self._tree(i), float(gain[i])
+
+
+class Shelf:
+    """Keeps the library that was asked for last: all ladders of a search can share it.
+
+    Making one takes a good part of a second. The response has no part in it.
+    """
+
+    def __init__(self) -> None:
+        #: When a part of a library is enough.
+        self.stop: Callable[[], bool] = lambda: False
+        self._unwanted = False
+        self._lock = threading.Lock()
+        self._columns: tuple = ()
+        self._library: Library | None = None
+
+    def library_for(self, problem: Problem) -> Library:
+        """Return the library for the columns of a problem."""
+        data = problem.data
+        columns = (problem.operator_weights, problem.feature_weights, data.x, data.root_weight)
+        with self._lock:
+            if self._library is None or not all(map(_same, columns, self._columns)):
+                made = Library(problem, lambda: self._unwanted or self.stop())
+                self._library, self._columns = made, columns
+            return self._library
+
+    def clear(self) -> None:
+        """Let go of the library, which takes up to 25 MB; one that is being made is given up."""
+        self._unwanted = True
+        with self._lock:
+            self._columns, self._library, self._unwanted = (), None, False
+
+
+def _same(first: object, second: object) -> bool:
+    if isinstance(first, np.ndarray):
+        return first is second or np.array_equal(first, np.asarray(second))
+    return first == second
+
+
+def expressions(columns: Sequence[int], operators: Mapping[str, float]) -> Iterator[np.ndarray]:
+    """Yield small trees, the simplest kinds first."""
+    unary = _unary(operators)
+    leaves = [leaf(i) for i in columns]
+    yield from leaves
+    for name in unary:
+        yield from (join(name, x) for x in leaves)
+    yield from _products(columns, 2, (1.0,), operators)
+    yield from _products(columns, 2, _POWERS, operators)
+    yield from _products(columns, 3, _POWERS, operators)
+    pairs = list(combinations(leaves, 2))
+    sums = [join(name, *pair) for name in "+-" if name in operators for pair in pairs]
+    for above, below in product(leaves, sums):
+        yield from _joined(("*", "/"), above, below, operators)
+        yield from _joined(("/",), below, above, operators)
+    inner = [*sums, *_products(columns, 2, (1.0, -1.0), operators)]
+    for name in unary:
+        yield from (join(name, x) for x in inner)
+    for name, x, y in product(unary, leaves, leaves):
+        yield from _joined(("*", "/"), x, join(name, y), operators)
+    yield from _products(columns, 4, _FEWER_POWERS, operators)
+    for above, below in permutations(sums, 2):
+        yield from _joined(("/",), above, below, operators)
+    for name, x, y in product(unary, leaves, inner):
+        yield from _joined(("*", "/"), x, join(name, y), operators)
+
+
+def _unary(operators: Mapping[str, float]) -> list[str]:
+    return [name for name in operators if OPERATORS[name].arity == 1 and name not in ("lt", "neg")]
+
+
+def _joined(
+    names: Sequence[str], x: np.ndarray, y: np.ndarray, operators: Mapping[str, float]
+) -> Iterator[np.ndarray]:
+    return (join(name, x, y) for name in names if name in operators)
+
+
+def _products(
+    columns: Sequence[int],
+    size: int,
+    powers: Sequence[float],
+    operators: Mapping[str, float],
+) -> Iterator[np.ndarray]:
+    """Yield products of powers of so many columns."""
+    if not {"*", "/"} & operators.keys():
+        return  # millions of products would be tried, and none could be written
+    for chosen in combinations(columns, size):
+        for exponents in product(powers, repeat=size):
+            tree = product_of_powers(chosen, exponents, operators)
+            if tree is not None:
+                yield tree

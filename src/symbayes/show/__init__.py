@@ -1,0 +1,1 @@
+"""What a user sees: progress, plots, the report, notebooks, ArviZ."""

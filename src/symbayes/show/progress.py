@@ -1,0 +1,135 @@
+"""What a running fit tells: a glance at it now and then, with the leading formula."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..posterior.listing import Lister
+from ..samplers.run.running import Status, Watch
+
+#: Seconds between two reports, at least.
+SECONDS_A_REPORT = 0.25
+# On large tables a glance takes its time, of which it may have one part in so many.
+_LEAST_REST = 20.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a fit stands, as a function given as `progress` is told.
+
+    Attributes
+    ----------
+    phase : str
+        "search", "settling" and "drawing"; "trees" with the paper's sampler. Settling and drawing
+        begin again where a chain comes upon something far better.
+    done, total : int
+        How far the phase has come, in draws (trees with the paper's sampler). A phase may end
+        before `total`.
+    seconds : float
+        Time since the start, without compilation.
+    seconds_left : float or None
+        How long the phase may still take, judged by its pace so far and by `timeout`.
+    proposals : int
+        Formulas tried so far, by all chains together.
+    formula : str
+        The leading formula: the best so far in a search, later a state of the best chain. Empty
+        where a coefficient of it is too large or too small for a number.
+    rmse : float
+        Its root mean squared error on the training rows, in units of y.
+    n_nodes : int
+        Its number of operators, columns and constants.
+    swap_rate : float or None
+        Share of swaps between neighbouring temperatures that were accepted, while settling and
+        drawing.
+
+    Examples
+    --------
+    >>> from symbayes import BayesianSymbolicRegressor
+    >>> from symbayes.datasets import paper_task
+    >>> X, y = paper_task("f2", random_state=0)
+    >>> seen = []
+    >>> model = BayesianSymbolicRegressor(draws=50, random_state=0, progress=seen.append)
+    >>> model.fit(X, y).best_formula_.text(digits=4)
+    '8*x1**3 + 8*x0**2 - 15'
+    >>> seen[-1].phase, seen[-1].done, seen[-1].rmse < 1e-6
+    ('drawing', 50, True)
+    """
+
+    phase: str
+    done: int
+    total: int
+    seconds: float
+    seconds_left: float | None
+    proposals: int
+    formula: str
+    rmse: float
+    n_nodes: int
+    swap_rate: float | None
+
+
+class Reporter:
+    """Makes a `Progress` of what samplers report, now and then, and hands it on.
+
+    It ends the run when the receiver returns something true. Nothing it does has an influence on
+    the draws.
+    """
+
+    def __init__(
+        self,
+        receiver: Callable[[Progress], object],
+        interval: float,
+        lister: Lister,
+        watch: Watch,
+    ):
+        self._receiver, self._interval = receiver, interval
+        self._lister, self._watch = lister, watch
+        self._phase = ""
+        self._began = self._last = watch.seconds
+        self._next = self._last + interval
+
+    def __call__(self, status: Status) -> None:
+        """Take a report of a sampler."""
+        seconds = self._watch.seconds
+        if status.phase != self._phase:
+            self._phase, self._began = status.phase, self._last
+        self._last = seconds
+        if seconds < self._next and not status.ended:
+            return
+        before = time.perf_counter()
+        progress = self._glance(status, seconds)
+        spent = time.perf_counter() - before
+        self._next = seconds + max(self._interval, _LEAST_REST * spent)
+        if self._receiver(progress):
+            self._watch.interrupted = True
+
+    def _glance(self, status: Status, seconds: float) -> Progress:
+        look = status.look()
+        formula, error = self._lister.glance(look.trees)
+        return Progress(
+            phase=status.phase,
+            done=status.done,
+            total=status.total,
+            seconds=seconds,
+            seconds_left=self._left(status, seconds),
+            proposals=look.proposals,
+            formula="" if formula is None else str(formula),
+            rmse=error,
+            n_nodes=0 if formula is None else formula.n_nodes,
+            swap_rate=look.swap_rate,
+        )
+
+    def _left(self, status: Status, seconds: float) -> float | None:
+        if status.ended:
+            return 0.0
+        if status.done == 0:
+            return None
+        left = (seconds - self._began) * (status.total - status.done) / status.done
+        if self._watch.timeout is not None:
+            left = min(left, self._watch.timeout - seconds)
+        return max(0.0, left)
+
+
+def silent(status: Status) -> None:
+    """Take a report and do nothing with it."""
