@@ -13,7 +13,7 @@ from sklearn.base import clone
 from symbayes import ModelFileError, SamplingWarning, TemperedSampler, TreePrior
 from symbayes.inputs import checksums
 from symbayes.samplers import tempered
-from symbayes.samplers.run.running import Watch
+from symbayes.samplers.run.clock import Watch
 from symbayes.show import display, progress
 from symbayes.storage import checkpoint, whole_file
 
@@ -64,7 +64,7 @@ def test_an_exact_formula(every_point):
     y = np.sqrt(X[:, 0] ** 2 + X[:, 1] ** 2 + 3)
     whole, points = every_point(small(**TEMPERED | {"tune": 8000, "chains": 4}), X, y)
     assert whole.diagnostics_["search_agreed"]
-    assert whole._earlier.trace.pause.exact
+    assert whole._earlier.trace.state.exact
     for copies in points.values():
         for copy in copies[::5]:
             assert digest(resume(copy, X, y)) == digest(whole), copy.name
