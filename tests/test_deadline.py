@@ -263,12 +263,12 @@ def test_the_table_is_looked_at_within_the_time(monkeypatch, clock):
 
     def checked(*arguments):
         clock.now += 3.0
-        return pose(*arguments)
+        return plain_task(*arguments)
 
     import symbayes.regressor as regressor
 
-    pose = regressor.pose
-    monkeypatch.setattr(regressor, "pose", checked)
+    plain_task = regressor.make_task
+    monkeypatch.setattr(regressor, "make_task", checked)
     monkeypatch.setattr(runs, "Watch", watch)
     monkeypatch.setattr(runs.units, "load", load_slowly)
     small().fit(X, NOISY)

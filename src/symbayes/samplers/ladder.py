@@ -127,38 +127,29 @@ class Replicas:
     ) -> Generator[int | None, None, int]:
         """Do what a round asks for; return the number of draws, the last ones now in `output`.
 
-        Where it may be the last time, it stops in parts after half of what is left, and again.
+        It stops where it could end, and yields the number of draws until then: between two times,
+        and in parts also after half of what is left of the last time, and again.
         """
         made = 0
         for time in range(1, order.times + 1):
             if time > 1:
                 yield made
-            in_parts_now = in_parts and time == order.times
-            done, exact = yield from self._draw(order, in_parts_now, made)
+            done = 0
+            while True:
+                n = left = order.n_draws - done
+                if in_parts and time == order.times:
+                    n = min(left, max(_FEWEST_AT_ONCE, left // 2))
+                done += self.run(order.steps, 1, n, order.good_enough, done)
+                good_enough = done > 0 and self.output[2][done - 1, RSS] <= order.good_enough
+                if good_enough or done == order.n_draws:
+                    break
+                yield made + done
             if order.offer:
                 self.offer(libraries)
             made += done
-            if exact:
+            if good_enough:
                 break
         return made
-
-    def _draw(
-        self, order: Round, in_parts: bool, made: int
-    ) -> Generator[int, None, tuple[int, bool]]:
-        """Make the draws of a round; return their number, and whether the last is good enough.
-
-        It stops in between where it could end, and yields all draws until then: those `made` before
-        this round, and its own.
-        """
-        total, done = order.n_draws, 0
-        while True:
-            left = total - done
-            n = min(left, max(_FEWEST_AT_ONCE, left // 2)) if in_parts else left
-            done += self.run(order.steps, 1, n, order.good_enough, done)
-            good_enough = done > 0 and bool(self.output[2][done - 1, RSS] <= order.good_enough)
-            if good_enough or done == total:
-                return done, good_enough
-            yield made + done
 
     def state(self) -> LadderState:
         """Return all that it takes to make the same draws in another process, or later."""

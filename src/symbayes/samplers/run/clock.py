@@ -111,26 +111,11 @@ def run_in_rounds(
     share: float = 1.0,
     finished: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Advance by `total` units, a number of them at a time; return how many were done.
+    """Advance by `total` units, as many at a time as take half a second; return how many were done.
 
-    Parameters
-    ----------
-    advance : callable
-        Is told by how many units.
-    total : int
-    watch : Watch
-        Ends it early, when this `share` of the time is used up.
-    progress : callable
-        Is told after every time how many units are done.
-    first : int
-        Units to begin with, as long as nothing is known about how long they take. After that as
-        many as take half a second, which has no influence on the result.
-    most : int
-        The largest number of units at a time.
-    multiple : int
-        Larger numbers than this are multiples of it, but for the last.
-    finished : callable
-        Ends it early as well.
+    How many are done at a time has no influence on the result. It is `first` as long as nothing is
+    known about how long they take, never above `most`, and above `multiple` a multiple of that, but
+    for the last time. It ends early when the share of the time is used up, or all is `finished`.
     """
     done, size = 0, first
     while done < total and not watch.should_stop(share) and not finished():

@@ -51,19 +51,17 @@ class DaskExecutor(Executor):
         self._counted = -math.inf
 
     def close(self) -> None:
-        """Forget all futures: workers let go of what nobody has a future of."""
+        # Workers drop what nobody has a future of.
         self._tables.clear()
         self._copies.clear()
         self._fetched.clear()
 
     def forget(self, key: ProblemKey) -> None:
-        """Let workers drop a problem."""
         super().forget(key)
         self._tables.pop(key, None)
         self._copies.pop(key, None)
 
     def slots(self) -> int:
-        """Return the number of threads of all workers that can be used."""
         if time.monotonic() > self._counted + _SECONDS_A_LOOK:
             self._count_threads()
         return len(self._usable_threads())
@@ -81,7 +79,6 @@ class DaskExecutor(Executor):
     def run(
         self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]
     ) -> Sequence[bytes]:
-        """Return the answers to batches; those that get lost are begun anew."""
         answers: dict[int, bytes] = {}
         losses = 0
         while len(answers) < len(batches):

@@ -42,20 +42,17 @@ class JoblibExecutor(Executor):
         return joblib.Parallel(self._n_jobs, batch_size=1, pre_dispatch="all").__enter__()
 
     def close(self) -> None:
-        """End the processes and remove the files."""
         self._parallel.__exit__(None, None, None)
         # A file that a process still has open may not be removable: then it stays.
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def slots(self) -> int:
-        """Return the number of processes."""
         return self._n_jobs
 
     def run(
         self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]
     ) -> Sequence[bytes]:
-        """Return the answers to batches; all of them are begun anew if a process dies or hangs."""
-        for attempt in range(1, _MOST_ATTEMPTS + 1):
+        for attempt in range(1, _MOST_ATTEMPTS + 1):  # all anew if a process dies or hangs
             began = time.monotonic()
             patience = self._patience(batches)
             self._parallel.timeout = None if math.isinf(patience) else patience
@@ -103,7 +100,6 @@ class JoblibExecutor(Executor):
         return path
 
     def forget(self, key: ProblemKey) -> None:
-        """Remove the file of a problem."""
         super().forget(key)
         if key in self._written:
             self._written.remove(key)
