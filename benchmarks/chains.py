@@ -30,9 +30,9 @@ _SECONDS_A_CALL = 0.02
 @dataclass(frozen=True)
 class Rates:
     proposals: float
-    """Proposals a second, of whatever kind."""
+    """Proposals per second, of whatever kind."""
     trees: float
-    """New trees evaluated on all rows and fitted, a second."""
+    """New trees evaluated on all rows and fitted, per second."""
     nodes: float
     """Mean number of nodes of the trees in the state."""
 

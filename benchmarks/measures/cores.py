@@ -17,7 +17,7 @@ from symbayes import BayesianSymbolicRegressor
 _TARGET = 1.8
 _ROWS, _NOISE = 1_000, 0.01
 _TUNE, _DRAWS = 400, 100
-_FIGURE = "proposals a second, two cores / one"
+_FIGURE = "proposals per second, two cores / one"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def measure(quick: bool) -> Section:
     return Section(
         "cores",
         title,
-        [Table(["proposals a second", "one core", "two cores", "ratio", "least", "most"], rows)],
+        [Table(["proposals per second", "one core", "two cores", "ratio", "least", "most"], rows)],
         [at_least(_FIGURE, _TARGET, median(_ratio(pair, "sampling") for pair in fits))],
         [
             f"y = x0 (x1 + x2 x3 sin(x4)), Feynman's I.12.11, columns uniform on [1, 5], {_ROWS:,} "

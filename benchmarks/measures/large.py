@@ -91,7 +91,7 @@ def measure(quick: bool) -> Section:
         ],
         [
             f"The data are those of {_TRUTH} (I.12.11 of the Feynman collection, columns uniform "
-            "between 1 and 3). Proposals a second: one ladder of 12 temperatures on one core that "
+            "between 1 and 3). Proposals per second: one ladder of 12 temperatures on one core that "
             f"starts at the formula, in turns, median of {rounds}. Time: the default call on all "
             "cores, from the call of `fit` until the search came upon a formula whose error "
             f"without noise is below {_FOUND:g} of the spread of y; what comes before and after "
@@ -121,7 +121,7 @@ def _speeds(rounds: int, seconds: float) -> dict[str, float]:
 
 
 def _speed(problem: Problem, powers: np.ndarray, seed: int, seconds: float) -> float:
-    """Return proposals a second of a ladder that starts at the truth."""
+    """Return proposals per second of a ladder that starts at the truth."""
     ladder = ladder_at(_TRUTH, _NAMES, problem, powers, seed)
     ladder.run(50, 1, 1)
     before, started = ladder.chains.counts[:, PROPOSED].sum(), time.perf_counter()

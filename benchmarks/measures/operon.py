@@ -1,4 +1,4 @@
-"""Proposals a second against pyoperon's evaluations, at three sizes of table, one core each."""
+"""Proposals per second against pyoperon's evaluations, at three sizes of table, one core each."""
 
 from __future__ import annotations
 
@@ -83,18 +83,18 @@ def measure(quick: bool) -> Section:
 def _section(runs: dict[int, _Runs], rounds: int, seconds: float, problem: str) -> Section:
     return Section(
         "operon",
-        "Proposals a second against pyoperon's evaluations, one core",
+        "Proposals per second against pyoperon's evaluations, one core",
         [
             Table(
                 ["rows", "symbayes, proposals/s", "new trees/s", "judged on all rows at once, "
-                 "proposals/s", "nodes a state"],
+                 "proposals/s", "nodes per state"],
                 [[n, r["proposals"], r["trees"], r["all_rows"] or r["proposals"], r["nodes"]]
                  for n, r in runs.items()],
                 "symbayes:",
             ),
             Table(
-                ["rows", "trees/s", "nodes a tree", "trees/s, local search",
-                 "all evaluations/s, local search", "nodes a tree, local search"],
+                ["rows", "trees/s", "nodes per tree", "trees/s, local search",
+                 "all evaluations/s, local search", "nodes per tree, local search"],
                 [[n, r["trees_0"], r["nodes_0"], r["trees_10"], r["all_10"], r["nodes_10"]]
                  for n, r in runs.items()],
                 f"{PYOPERON.requirements[0].replace('==', ' ')}:",

@@ -1,4 +1,4 @@
-"""Effective draws a second by the number of cores."""
+"""Effective draws per second by the number of cores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Fit:
 
 def measure(quick: bool) -> Section:
     """Fit with 1, 4 and 16 threads; the seed, and so the work, is the same."""
-    title = "Effective draws a second, by the number of cores"
+    title = "Effective draws per second, by the number of cores"
     most = min(_MOST_CORES, cores())
     threads = [1, most] if quick else sorted({1, min(4, most), most})
     chains = _CHAINS_A_CORE * most
@@ -83,10 +83,12 @@ def measure(quick: bool) -> Section:
     return Section(
         "scaling",
         title,
-        [Table(["cores", "effective draws a second", *heads], rows)],
+        [Table(["cores", "effective draws per second", *heads], rows)],
         [
             at_least(
-                f"effective draws a second, {_MOST_CORES} cores / one, of linear", _TARGET, reached
+                f"effective draws per second, {_MOST_CORES} cores / one, of linear",
+                _TARGET,
+                reached,
             )
         ],
         [

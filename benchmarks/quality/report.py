@@ -91,7 +91,7 @@ class Report:
         return [
             "## Aims and results",
             "",
-            "60 s and 2 cores a problem, default parameters but for the operators; 30 s and one "
+            "60 s and 2 cores per problem, default parameters but for the operators; 30 s and one "
             "core where peers take part. Exact means the right structure.",
             "",
             *bars(["problems", "measure", "aim", "result", "reached"], rows),
