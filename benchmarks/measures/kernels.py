@@ -98,7 +98,7 @@ def measure(quick: bool) -> Section:
             f"time divided by {_CHAIN} as well: what a node costs inside a tree. Left out where "
             "the values would overflow or leave the domain. The targets are about single "
             "operators.",
-            f"Best of {rounds} rounds, the two in turn.",
+            f"Best of {rounds} rounds, the two alternately.",
         ],
     )
 

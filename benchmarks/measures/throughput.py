@@ -47,7 +47,7 @@ def measure(quick: bool) -> Section:
             "computed on all rows, each with a least-squares fit of the whole model; proposals to "
             "drop a term, and those that change nothing or are impossible, are left out. A sum "
             "split into two terms, and two terms that exchange parts, are two new trees each.",
-            f"Peers: one thread, an environment of their own, {peer_seconds:g} s from the first "
+            f"Peers: one thread, each in its own environment, {peer_seconds:g} s from the first "
             "counted call.",
             "Ratios: our evaluated trees over the larger of a peer's two figures, which is in the "
             "peer's favour.",

@@ -19,7 +19,7 @@ _KEPT, _JUDGED = 5, 20
 # Less probable formulas are not judged: they say nothing about calibration.
 _LEAST_PROBABILITY = 0.005
 _LEAST_INCLUSION = 0.01
-# Formulas other than the first, and those of the history, are judged for so long.
+# Seconds for judging formulas other than the first, and those of the history.
 _SECONDS = 20.0
 
 

@@ -1,4 +1,4 @@
-"""The problems: what a method gets to see, and what it is judged by.
+"""The problems: what a method sees, and what it is judged by.
 
 A problem is a function of its suite, name, noise level and seed, on any machine. The rows of a
 problem are the same at every noise level.
@@ -17,7 +17,7 @@ from benchmarks.environment import ROOT
 
 from .formulas import evaluate
 
-#: Where the data of the suites lies unless told otherwise.
+#: Where the data of the suites is unless `--data` says otherwise.
 DATA = ROOT.parent / "shared" / "data"
 
 #: What a stream of random numbers is for; each has its own, so that none depends on another.

@@ -1,4 +1,4 @@
-"""Results of the benchmark, one file a suite; see `symbayes.experiments.records`."""
+"""Results of the benchmark, one file per suite; see `symbayes.experiments.records`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["KEY", "RESULTS", "Record", "Store", "key_of"]
 
 
 def key_of(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what tells a run from all others."""
+    """Return what distinguishes a run from all others."""
     return tuple(record[name] for name in KEY)
 
 

@@ -117,8 +117,8 @@ PEERS = (
         "Its prior on operators comes from formulas in an encyclopedia, not from the set given. - "
         "has one operand, no inv. arcsin, arccos and arctan, which it lacks, are added with the "
         "prior of tan. One core whatever it is given, and Python throughout: 10 to 30 epochs "
-        "per second where its default is 1,500. Intervals and probabilities are those of the second "
-        "half of its chain.",
+        "per second where its default is 1,500. Intervals and probabilities are those of the "
+        "second half of its chain.",
     ),
     Method(
         "bingo",
