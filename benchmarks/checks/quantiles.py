@@ -1,4 +1,4 @@
-"""Quantiles of random mixtures, nasty ones among them, against a slow distribution function.
+"""Quantiles of random mixtures, including nasty ones, against a slow distribution function.
 
     python -m benchmarks.checks.quantiles --mixtures 10000
 

@@ -1,4 +1,4 @@
-"""The peers: what to install, what is counted, and what stands in the way of a fair comparison."""
+"""The peers: what to install, what is counted, and what hinders a fair comparison."""
 
 from __future__ import annotations
 

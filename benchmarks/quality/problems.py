@@ -26,7 +26,7 @@ TRAIN, TEST, NOISE, TEST_NOISE, FORMULA = range(5)
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A table to learn from, one to be tested on, and the truth where it is known."""
+    """A training table, a test table, and the truth where it is known."""
 
     suite: str
     name: str

@@ -1,4 +1,4 @@
-"""Run methods on problems and keep the results; what was run already is skipped.
+"""Run methods on problems and store the results; finished runs are skipped.
 
 python -m benchmarks.quality.run --sweep peers              all runs of one table of the report
 python -m benchmarks.quality.run --suite feynman --every 3 --noise 0 0.01 --methods symbayes
@@ -55,10 +55,10 @@ class Session:
     versions: dict[str, str]
     commit: str
     judging: threading.Lock = field(default_factory=threading.Lock)
-    """SymPy is not made for threads; suites that draw formulas use it as well."""
+    """SymPy is not thread-safe; suites that draw formulas use it as well."""
 
     def identity(self, task: Task) -> Record:
-        """Return what makes a run this run."""
+        """Return what identifies a run."""
         return {
             "suite": task.suite,
             "problem": task.name,
@@ -149,7 +149,7 @@ def work(session: Session, tasks: Sequence[Task], n_jobs: int) -> None:
                     stopped.set()
                     return
                 if stopped.is_set():
-                    return  # killed by us, so its failure is not its own
+                    return  # killed by us, so it is not to blame
                 with writing:
                     session.store.append(record)
                     done += 1

@@ -11,7 +11,7 @@ from symbayes.experiments.records import Record, Records
 
 RESULTS = ROOT / "benchmarks" / "results" / "quality"
 
-#: What makes two runs the same run.
+#: What two records of the same run have in common.
 KEY = ("suite", "problem", "noise", "seed", "method", "version", "seconds", "cores")
 
 __all__ = ["KEY", "RESULTS", "Record", "Store", "key_of"]

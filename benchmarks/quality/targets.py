@@ -68,7 +68,7 @@ def _paper(runs: Runs) -> list[Goal]:
 
 
 def _times(runs: Runs) -> list[float]:
-    """Return when the formula was there; never, where it was not found."""
+    """Return when the formula was found; infinity if it was not."""
     return [r["found_at"] if r.get(_EXACT) else math.inf for r in runs.records]
 
 
