@@ -18,7 +18,7 @@ import numpy as np
 from ..inputs.problem import Problem
 from ..inputs.sampler_settings import TemperedSampler
 from ..kernels.chain import PROPOSED
-from ..kernels.choose import N_MOVES
+from ..kernels.moves.choice import N_MOVES
 from .convergence import settled
 from .exactness import exact_rss
 from .ladder import LARGEST_ROUND, Replicas, Round, mean_cost

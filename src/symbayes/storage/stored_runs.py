@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs.problem import Problem
-from ..kernels.choose import N_MOVES
+from ..kernels.moves.choice import N_MOVES
 from ..kernels.run import KEPT
 from ..kernels.tree import NODE
 from ..samplers.trace import (

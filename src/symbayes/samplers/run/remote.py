@@ -26,7 +26,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ...inputs.problem import Problem
-from ...kernels.likelihood import Data
+from ...kernels.chain import Data
 from ..ladder import same_state
 from ..search.library import LibraryCache
 from .scheduler import Advanceable, carry_out
