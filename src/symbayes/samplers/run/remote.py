@@ -1,8 +1,8 @@
 """Orders that are carried out in other processes: what is sent, and what is done with it there.
 
 What comes back depends on nothing but what is sent, so that a request which got lost can be done
-again, anywhere. The problem with its table is sent once to each process; with every round go only the small states
-of the ladders. Between two rounds everything is where `fit` was called.
+again, anywhere. The problem with its table is sent once to each process; with every round go only
+the small states of the ladders. Between two rounds everything is where `fit` was called.
 """
 
 from __future__ import annotations
