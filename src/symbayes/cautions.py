@@ -1,8 +1,11 @@
-"""What a user is told about fits and predictions that need care."""
+"""Warnings of the library, and what a user can do about each: told alike in Python and in a shell."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
 
 import numpy as np
 from sklearn import exceptions
@@ -16,8 +19,67 @@ _COLUMNS_SHOWN = 5
 _CALLER = 4
 
 
-class SamplingWarning(UserWarning):
+class Remedy(Enum):
+    """What a user can do about a fit. The value is how Python says it; a shell has its own words.
+
+    Model files have the names, so those stay.
+    """
+
+    RUN_ON = "let it run on"
+    RAISE_TIMEOUT = "raise timeout"
+    LOWER_TUNE = "lower tune"
+    RAISE_TUNE = "raise tune"
+    RAISE_DRAWS = "raise draws"
+    RAISE_DRAWS_AND_TUNE = "raise draws and tune"
+    RAISE_DRAWS_AND_TREES = "raise draws and the max_trees of PaperSampler"
+    USE_TEMPERED = "use sampler='tempered'"
+    USE_MORE_CHAINS = "use more chains"
+    USE_SEVERAL_CHAINS = "use more (chains=4)"
+    ADD_TEMPERATURES = "use more of them (sampler=TemperedSampler(temperatures={temperatures}))"
+    FEWER_OPERATORS = "fewer operators"
+    LEAVE_OUT = "leave out operators and columns that are not needed"
+    OTHER_SEED = "compare another random_state"
+    SEE_CHAINS = "formulas_by_chain() shows what each chain found"
+    STACK = "combined('stack')"
+    SEE_FORMULAS = "Look at predict_interval and formulas_"
+    TELL_NOISE = "say how noisy it is (noise_prior)"
+    RESUME = "BayesianSymbolicRegressor.resume({path!r}, X, y) continues from its checkpoint"
+
+
+class Caution(UserWarning):
+    """A warning made of text and remedies, which a shell can put into its own words.
+
+    Parameters
+    ----------
+    *parts : str or Remedy
+    once : bool
+        Whether to add that the warning is given only once.
+    **values
+        What remedies name, such as the path of a checkpoint.
+    """
+
+    def __init__(self, *parts: str | Remedy, once: bool = False, **values: Any):
+        self.parts, self.values = parts, values
+        last = " This is said once for each fit." if once else ""
+        super().__init__(self.in_words({}) + last)
+
+    def in_words(self, words: Mapping[Remedy, str]) -> str:
+        """Return the message, with these words for remedies instead of those of Python."""
+        return "".join(
+            part if isinstance(part, str) else words.get(part, part.value).format(**self.values)
+            for part in self.parts
+        )
+
+
+class DataWarning(Caution):
+    """Something in the data was left out or looks unintended."""
+
+
+class SamplingWarning(Caution):
     """A run did not go as far as it was meant to, or a prediction needs care."""
+
+    #: Whether the message is the verdict, which `diagnostics_` has as well.
+    is_verdict = False
 
 
 class ConvergenceWarning(SamplingWarning, exceptions.ConvergenceWarning):
@@ -31,8 +93,8 @@ def tell_outside(outside: np.ndarray, names: list[str]) -> None:
     _warn(
         f"{int(outside.sum())} of {len(outside)} rows lie well outside the range of the training "
         f"rows (columns {shown}); predictions there are as good as the formulas are, and intervals "
-        "may be too narrow; training rows there would tell. This is said once for each fit.",
-        _CALLER + 1,
+        "may be too narrow; training rows there would tell.",
+        level=_CALLER + 1,
     )
 
 
@@ -54,8 +116,8 @@ def tell_left_out(left_out: np.ndarray) -> None:
         f"there (up to {max(left_out.max(), 0.01):.0%} of the posterior)"
         + (f"; none has one on {nowhere} of them, where predictions are nan" if nowhere else "")
         + ". Training rows like these, or operators that have a value everywhere (log, sqrt and / "
-        "have not), would help. This is said once for each fit.",
-        _CALLER + 1,
+        "have not), would help.",
+        level=_CALLER + 1,
     )
 
 
@@ -69,11 +131,12 @@ def tell_wild(far: np.ndarray, deviations: float) -> None:
     _warn(
         f"formulas disagree wildly on {int(is_wild(far).sum())} of {len(far)} rows: there up to "
         f"{far.max():.0%} of the posterior is more than {deviations:g} standard deviations of y "
-        "away from the prediction. Look at predict_interval and formulas_ before you use these "
-        "rows; more training rows near them, a longer run, or operators without exp, / and high "
-        "powers may help. This is said once for each fit."
+        "away from the prediction. ",
+        Remedy.SEE_FORMULAS,
+        " before you use these rows; more training rows near them, a longer run, or operators "
+        "without exp, / and high powers may help.",
     )
 
 
-def _warn(message: str, level: int = _CALLER) -> None:
-    warnings.warn(message, SamplingWarning, stacklevel=level)
+def _warn(*parts: str | Remedy, level: int = _CALLER) -> None:
+    warnings.warn(SamplingWarning(*parts, once=True), stacklevel=level)

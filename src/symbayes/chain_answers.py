@@ -14,7 +14,7 @@ from .answers import Answers
 from .formula.formula import Formula
 from .inputs.prior import require_count
 from .posterior.combining import formulas_by_chain, reweighted, stack
-from .posterior.verdict import stacking_advice
+from .posterior import verdict
 from .samplers.parameters import WAYS, check_choice
 
 Model = TypeVar("Model", bound="ChainAnswers")
@@ -105,7 +105,9 @@ class ChainAnswers(Answers):
         if self.combine == "stack" and n_chains > 1:
             self._measure_stacking()
             weights = np.array(self.diagnostics_["stacking_weights"])
-        self._say_how_combined()
+        self.diagnostics_ = self.diagnostics_ | verdict.combined(
+            self.diagnostics_, self.combine == "stack"
+        )
         if np.array_equal(weights, self._posterior.chain_weights):
             return
         self._posterior, order = reweighted(self._posterior, weights)
@@ -116,15 +118,6 @@ class ChainAnswers(Answers):
         self.best_formula_ = self.select(self.model_selection)
         leading = self._posterior.leading_by_chain
         self.diagnostics_ = self.diagnostics_ | {"leading_by_chain": leading}
-
-    def _say_how_combined(self) -> None:
-        """Let the verdict advise what is not done already."""
-        gain, stacked = self.diagnostics_["stacking_gain"], self.combine == "stack"
-        if self.diagnostics_["chains_disagree"] and gain is not None:
-            verdict = self.diagnostics_["verdict"].replace(
-                stacking_advice(gain, not stacked), stacking_advice(gain, stacked)
-            )
-            self.diagnostics_ = self.diagnostics_ | {"verdict": verdict}
 
     def _measure_stacking(self, stop: Callable[[], bool] = lambda: False) -> None:
         if self.diagnostics_["stacking_weights"] is None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .cautions import ConvergenceWarning, SamplingWarning
+from .cautions import ConvergenceWarning, Remedy, SamplingWarning
 from .chain_answers import ChainAnswers
 from .deadline import Deadline, OutOfTime
 from .fitting.fitter import Fitter
@@ -23,7 +23,7 @@ from .posterior.diagnostics import cut_short, effort, history, nothing_new
 from .posterior.listing import Lister
 from .posterior.posterior import NoFiniteModel, make_posterior, seconds_after
 from .posterior.stages import Stages
-from .posterior.verdict import judge, stacking_advice
+from .posterior.verdict import judge
 from .samplers.pause import Point, save_nothing
 from .samplers.posing import Task, pose
 from .samplers.run.elsewhere import ClusterError
@@ -179,8 +179,8 @@ class Runs(ChainAnswers):
                 assert trace is not None
                 if checkpoints is not None and not point.finished:
                     checkpoints.finish(watch, trace)
-                advice = None if checkpoints is None else checkpoints.advice
-                self._finish(fitter, lister, trace, before, table, watch, advice)
+                path = None if checkpoints is None else checkpoints.path
+                self._finish(fitter, lister, trace, before, table, watch, path)
             if self.warm_start or checkpoints is not None:
                 self._earlier = remember(trace, problem, sampler)
             if self._says_verdict:
@@ -220,7 +220,8 @@ class Runs(ChainAnswers):
         except ClusterError as error:
             if checkpoints is None:
                 raise
-            raise ClusterError(f"{error}; {checkpoints.advice}") from error
+            advice = Remedy.RESUME.value.format(path=checkpoints.path)
+            raise ClusterError(f"{error}; {advice}") from error
 
     def _finish(
         self,
@@ -230,7 +231,7 @@ class Runs(ChainAnswers):
         before: Trace | None,
         table: Table,
         watch: Watch,
-        advice: str | None,
+        checkpoint: str | None,
     ) -> None:
         stopped, deadline = watch.interrupted, watch.deadline
         self._used = table.used
@@ -261,7 +262,6 @@ class Runs(ChainAnswers):
         if self.diagnostics_["chains_disagree"]:
             with contextlib.suppress(OutOfTime):
                 self._measure_stacking(deadline.over)
-                self.diagnostics_["verdict"] += stacking_advice(self.diagnostics_["stacking_gain"])
         self._combine_chains()
         self.diagnostics_["found"] = _told(trace.search, lister, deadline)
         for name in ("history_", "_stages", "_earlier"):
@@ -270,16 +270,20 @@ class Runs(ChainAnswers):
         if fitter.plug_in:
             self.history_ = history(trace, fitter.problem)
             self._stages = Stages(fitter, trace.chains)
-        message = nothing_new(before, trace) or cut_short(trace)
-        if message is not None and advice is not None and trace.interrupted:
-            message = f"{message}; {advice}"
-        if not self.diagnostics_["converged"]:
-            # At a time limit the verdict says as much, and why.
-            if message is None or (trace.timed_out and not trace.interrupted):
-                message = verdict
-            warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        elif message is not None:
-            warnings.warn(message, SamplingWarning, stacklevel=4)
+        parts = nothing_new(before, trace) or cut_short(trace)
+        if parts is not None and checkpoint is not None and trace.interrupted:
+            parts = (*parts, "; ", Remedy.RESUME)
+        converged = self.diagnostics_["converged"]
+        # At a time limit the verdict says as much, and why.
+        if not converged and (parts is None or (trace.timed_out and not trace.interrupted)):
+            warning: SamplingWarning = ConvergenceWarning(verdict)
+            warning.is_verdict = True
+        elif parts is not None:
+            kind = SamplingWarning if converged else ConvergenceWarning
+            warning = kind(*parts, path=checkpoint)
+        else:
+            return
+        warnings.warn(warning, stacklevel=4)
 
 
 def _told(finds: list[Find], lister: Lister, deadline: Deadline) -> list[tuple[float, str]]:

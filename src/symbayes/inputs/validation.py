@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from ..cautions import DataWarning, Remedy
 from ..kernels.evaluate import padded
 from ..kernels.memory import zeros
 from .column_types import lost_digits, refuse_text
@@ -25,10 +26,6 @@ _SMALLEST_SPREAD = 1.0e-305
 _LARGEST = 1.0e303
 # With more rows, the rounding errors of a log-likelihood are as large as what decides.
 _MOST_WEIGHT = 1.0e15
-
-
-class DataWarning(UserWarning):
-    """Something in the data was left out or looks unintended."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +119,11 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
         )
     if len(y) < _FEW_ROWS:
         warnings.warn(
-            f"{_count(len(y), 'row')} are too few to tell formulas apart: some fit by chance, so "
-            "do not trust their probabilities; add data, or say how noisy it is (noise_prior)",
-            DataWarning,
+            DataWarning(
+                f"{_count(len(y), 'row')} are too few to tell formulas apart: some fit by chance, "
+                "so do not trust their probabilities; add data, or ",
+                Remedy.TELL_NOISE,
+            ),
             stacklevel=4,
         )
     elif ((y == y.min()) | (y == y.max())).all():
