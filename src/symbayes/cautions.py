@@ -1,4 +1,4 @@
-"""Warnings of the library, and what a user can do about each: told alike in Python and in a shell."""
+"""Warnings of the library, and what a user can do: as data that Python and a shell put in words."""
 
 from __future__ import annotations
 

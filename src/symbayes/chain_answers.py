@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from .answers import Answers
 from .formula.formula import Formula
 from .inputs.prior import require_count
-from .posterior.combining import formulas_by_chain, reweighted, stack
 from .posterior import verdict
+from .posterior.combining import formulas_by_chain, reweighted, stack
 from .samplers.parameters import WAYS, check_choice
 
 Model = TypeVar("Model", bound="ChainAnswers")
