@@ -9,8 +9,7 @@ import pytest
 
 from symbayes import OPERATOR_SETS, __version__
 from symbayes.cli import main
-from symbayes.cli.arguments import parser
-from symbayes.cli.parsing import operators
+from symbayes.cli.arguments import operators, parser
 
 from .calling import complaint
 
@@ -110,7 +109,8 @@ def test_the_names_of_options_are_lists():
 @pytest.mark.parametrize("option", ["--jobs", "--n-jobs"])
 def test_cores_go_by_two_names(option):
     assert fit_options(option, "3").jobs == 3
-    assert parser().parse_args(["reproduce", "accuracy", option, "3"]).n_jobs == 3
+    words = ["reproduce", "accuracy", option, "3"]
+    assert parser(words).parse_args(words).n_jobs == 3
 
 
 def test_no_command_is_answered_with_help(capsys):
@@ -143,4 +143,5 @@ def test_help_has_examples_that_can_be_called(capsys, name):
     assert calls
     for call in calls:
         if "--help" not in call:
-            assert callable(parser().parse_args(shlex.split(call)).run)
+            words = shlex.split(call)
+            assert callable(parser(words).parse_args(words).run)

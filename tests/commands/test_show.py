@@ -15,8 +15,8 @@ import sympy
 import symbayes
 from symbayes import BayesianSymbolicRegressor, Formula, PaperSampler
 from symbayes.cli import main
-from symbayes.cli.facts import n_rows
 from symbayes.cli.info import about_model
+from symbayes.cli.output import n_rows
 from symbayes.kernels import units
 
 from .calling import ODD_NAMES, complaint

@@ -1,4 +1,4 @@
-"""`symbayes resume`: a fit that was stopped goes on."""
+"""`symbayes resume`: finishes a fit that was stopped."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ from typing import Any
 
 from .. import BayesianSymbolicRegressor
 from ..storage.checkpoint import Stored, read_checkpoint
-from .fit import answer, check_destinations, finished, read_training
+from .fit import NOTED_FILES, NOTED_OPTIONS, answer, check_destinations, finished, read_training
 from .messages import UsageError, say
-from .reading import STANDARD_INPUT
-
-_NAMES = ("target", "weights")
-_PATHS = ("file", "out", "report")
-_FLAGS = ("drop_missing", "json", "quiet")
+from .tables import STANDARD_INPUT
 
 
 def run(options: argparse.Namespace) -> int:
-    """Go on with a fit from its checkpoint, write the model, and print its formulas."""
+    """Resume a fit from its checkpoint, write the model, and print its formulas."""
     stored = read_checkpoint(options.checkpoint, BayesianSymbolicRegressor)
     noted = _with_origin(options, stored)
     check_destinations(noted)
@@ -31,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         seconds = f"{stored.seconds:.0f} s"
         say(
             f"the run was finished after {seconds}" if stored.finished
-            else f"going on with a run that has taken {seconds} so far"
+            else f"resuming a run that has taken {seconds} so far"
         )  # fmt: skip
     finished(model, lambda: model._go_on(stored, data.X, data.y, data.weights), options.checkpoint)
     return answer(model, data, noted)
@@ -42,13 +38,13 @@ def _with_origin(options: argparse.Namespace, stored: Stored) -> argparse.Namesp
     origin = stored.origin
     if origin is None:
         raise UsageError(
-            f"the run of {options.checkpoint} was begun in Python, and goes on there: "
+            f"the run of {options.checkpoint} was begun in Python; resume it there: "
             f"BayesianSymbolicRegressor.resume({options.checkpoint!r}, X, y)"
         )
     if not _is_origin(origin):
         raise ValueError(f"{options.checkpoint} does not tell where its run comes from")
     noted = argparse.Namespace(**origin, checkpoint=options.checkpoint)
-    for name in (*_PATHS, "json", "quiet"):
+    for name in (*NOTED_FILES, "json", "quiet"):
         if getattr(options, name) is not None:
             setattr(noted, name, getattr(options, name))
     again = f"symbayes resume {options.checkpoint} FILE"
@@ -62,13 +58,14 @@ def _with_origin(options: argparse.Namespace, stored: Stored) -> argparse.Namesp
 
 
 def _is_origin(origin: dict[str, Any]) -> bool:
-    features = origin.get("features")
+    """Return whether what a file says is what `symbayes fit` notes."""
+    if origin.keys() != {*NOTED_FILES, *NOTED_OPTIONS} or not isinstance(origin["file"], str):
+        return False
+    features = [] if origin["features"] is None else origin["features"]
+    names = [origin[name] for name in (*NOTED_FILES, "target", "weights")]
     return (
-        origin.keys() == {*_NAMES, *_PATHS, *_FLAGS, "features"}
-        and all(isinstance(origin[name], str | None) for name in (*_NAMES, *_PATHS))
-        and all(isinstance(origin[name], bool) for name in _FLAGS)
-        and (features is None or (isinstance(features, list) and all(
-            isinstance(name, str) for name in features
-        )))
-        and isinstance(origin["file"], str)
-    )  # fmt: skip
+        isinstance(features, list)
+        and all(isinstance(name, str) for name in features)
+        and all(isinstance(name, str | None) for name in names)
+        and all(isinstance(origin[name], bool) for name in ("drop_missing", "json", "quiet"))
+    )

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ..posterior.listing import Lister
-from ..samplers.run.running import Report, Watch
 from .progress import SECONDS_A_REPORT, Progress, Reporter, silent
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+    from ..posterior.listing import Lister
+    from ..samplers.run.running import Report, Watch
 
 # Where nothing can be drawn anew, a line at most every so many seconds.
 _SECONDS_A_LINE = 10.0

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..posterior.listing import Lister
-from ..samplers.run.running import Status, Watch
+if TYPE_CHECKING:
+    from ..posterior.listing import Lister
+    from ..samplers.run.running import Status, Watch
 
 #: Seconds between two reports, at least.
 SECONDS_A_REPORT = 0.25
