@@ -26,6 +26,7 @@ LAYERS = [
     {"fitting"},
     {"samplers"},
     {"posterior"},
+    {"result"},
     {"storage"},
     {"show"},
     {"plots", "answers", "chain_answers", "runs", "regressor", "loading"},
