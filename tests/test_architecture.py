@@ -29,7 +29,7 @@ LAYERS = [
     {"result"},
     {"storage"},
     {"show"},
-    {"plots", "answers", "chain_answers", "runs", "regressor", "loading"},
+    {"plots", "run", "regressor"},
     {""},  # the public names
     {"experiments"},
     {"cli"},

@@ -1,4 +1,4 @@
-"""What a fit has made, and what it answers: taken by files, reports, plots, ArviZ and predictions."""
+"""What a fit has made and what it answers: files, reports, plots and predictions take this."""
 
 from __future__ import annotations
 
@@ -233,13 +233,24 @@ class Result:
             warnings.warn(message + _ONCE, SamplingWarning, stacklevel=level)
 
 
+def with_diagnostics(result: Result, **changed: Any) -> Result:
+    """Return a result with some diagnostics changed or added."""
+    return replace(result, diagnostics=Diagnostics({**result.diagnostics, **changed}))
+
+
 def with_stacking(result: Result, deadline: Deadline | None = None) -> Result:
     """Return a result whose diagnostics have the stacking weights, or raise OutOfTime."""
     if result.diagnostics["stacking_weights"] is not None:
         return result
     found = stack(result.posterior, result.rows, (deadline or Deadline()).over)
-    return _with_diagnostics(
-        result, stacking_weights=found.weights.tolist(), stacking_gain=found.gain
+    verdict = result.diagnostics["verdict"]
+    if result.diagnostics["chains_disagree"]:
+        verdict += stacking_advice(found.gain)
+    return with_diagnostics(
+        result,
+        verdict=verdict,
+        stacking_weights=found.weights.tolist(),
+        stacking_gain=found.gain,
     )
 
 
@@ -255,7 +266,7 @@ def combined(result: Result, how: str, rule: str) -> Result:
     if result.diagnostics["chains_disagree"] and gain is not None:
         advice = {stacked: stacking_advice(gain, stacked) for stacked in (False, True)}
         verdict = result.diagnostics["verdict"].replace(advice[not is_stacked], advice[is_stacked])
-        result = _with_diagnostics(result, verdict=verdict)
+        result = with_diagnostics(result, verdict=verdict)
     if np.array_equal(weights, posterior.chain_weights):
         return replace(result)
     posterior, order = reweighted(posterior, weights)
@@ -268,8 +279,4 @@ def combined(result: Result, how: str, rule: str) -> Result:
         formula_objects=[result.formula_objects[i] for i in order],
     )
     result = replace(result, best=result.select(rule))
-    return _with_diagnostics(result, leading_by_chain=posterior.leading_by_chain)
-
-
-def _with_diagnostics(result: Result, **changed: Any) -> Result:
-    return replace(result, diagnostics=Diagnostics({**result.diagnostics, **changed}))
+    return with_diagnostics(result, leading_by_chain=posterior.leading_by_chain)

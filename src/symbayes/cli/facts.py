@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import __version__
 from ..inputs.validation import feature_names
-from ..runs import MOST_ROWS_KEPT
 from .answer_text import best_row
 from .wording import with_options
 
@@ -37,7 +36,7 @@ def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, A
     formulas = model.pareto_ if pareto else model.formulas_
     return {
         "version": __version__,
-        "target": model._target,
+        "target": model.result_.target,
         "columns": feature_names(model),
         "rows": n_rows(model),
         "seed": seed(model),
@@ -57,10 +56,7 @@ def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, A
 
 def n_rows(model: Any) -> int | None:
     """Return how many rows a model was fitted to; None where it has kept only some of them."""
-    weights, total = model._rows.weights, model._posterior.mixture.n
-    if len(weights) < MOST_ROWS_KEPT:
-        return len(weights)
-    return int(total) if (weights == 1.0).all() else None
+    return model.result_.n_rows
 
 
 def seed(model: Any) -> int | None:

@@ -12,7 +12,7 @@ from joblib import cpu_count
 from .. import __version__
 from ..inputs.validation import feature_names
 from ..kernels import units
-from ..runs import MOST_ROWS_KEPT
+from ..result import MOST_ROWS_KEPT
 from ..samplers.parameters import check_parameters
 from .answer_text import wrapped
 from .facts import n_rows
@@ -54,7 +54,7 @@ def about_model(model: Any) -> dict[str, str]:
     if settings["tune"] is None:
         settings["tune"] = check_parameters(model).tune
     return {
-        "target": repr(model._target),
+        "target": repr(model.result_.target),
         "rows": f"more than {MOST_ROWS_KEPT:,}" if rows is None else f"{rows:,}",
         "columns": ", ".join(map(repr, feature_names(model))),
         "best formula": str(model.best_formula_),
