@@ -19,7 +19,7 @@ from symbayes.inputs.validation import Table
 from symbayes.posterior.combining import reweighted, stack
 from symbayes.posterior.posterior import make_posterior
 from symbayes.posterior.prediction import Mixture
-from symbayes.posterior.verdict import stacking_advice
+from symbayes.posterior.verdict import verdict_of
 from symbayes.samplers.trace import ChainTrace, Trace
 
 from .fits import EXACT, NOISY, X, small
@@ -218,17 +218,23 @@ def test_the_verdict_says_what_to_do(model):
     assert verdict.startswith("Not converged: the chains do not agree")
     assert "formulas_by_chain() shows what each chain found" in verdict
     assert "raise draws, or leave out operators and columns that are not needed" in verdict
-    assert verdict.endswith(stacking_advice(model.diagnostics_["stacking_gain"]))
-    assert "combined('stack'), they predict left-out rows better, by 12 nats" in (
-        stacking_advice(12.4)
-    )
-    assert "would not predict better" in stacking_advice(1.0)
+    data = verdict_of(model.diagnostics_)
+    assert data.stacking_gain == model.diagnostics_["stacking_gain"]
+    assert data.text() == verdict
+    assert (
+        "Stacked instead of pooled, combined('stack'), they predict left-out rows better, by 12 "
+        "nats."
+    ) in replace(data, stacking_gain=12.4).text()
+    assert "would not predict better" in replace(data, stacking_gain=1.0).text()
 
 
 def test_the_verdict_of_stacked_chains_does_not_advise_to_stack_them(model):
     gain = model.diagnostics_["stacking_gain"]
     stacked = model.combined("stack")
-    assert stacked.diagnostics_["verdict"].endswith(stacking_advice(gain, True))
+    assert stacked.diagnostics_["verdict"].endswith(
+        "They are stacked, and predict left-out rows better than if they were pooled, by "
+        f"{gain:.0f} nats."
+    )
     assert "combined('stack')" not in stacked.diagnostics_["verdict"]
     again = stacked.combined("pool")
     assert again.diagnostics_["verdict"] == model.diagnostics_["verdict"]

@@ -9,11 +9,10 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import plots
-    from .cautions import ConvergenceWarning, SamplingWarning
+    from .cautions import ConvergenceWarning, DataWarning, SamplingWarning
     from .formula.formula import Formula
     from .formula.operators import OPERATOR_SETS, OPERATORS
     from .inputs.prior import NoisePrior, TermsPrior, TreePrior
-    from .inputs.validation import DataWarning
     from .regressor import BayesianSymbolicRegressor, load
     from .samplers.paper import PaperSampler
     from .samplers.run.elsewhere import ClusterError
@@ -29,7 +28,7 @@ _HOMES = {
     "BayesianSymbolicRegressor": "regressor",
     "ClusterError": "samplers.run.elsewhere",
     "ConvergenceWarning": "cautions",
-    "DataWarning": "inputs.validation",
+    "DataWarning": "cautions",
     "Formula": "formula.formula",
     "ModelFileError": "storage.archive",
     "NoisePrior": "inputs.prior",

@@ -17,12 +17,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from .cautions import SamplingWarning
 from .formula.formula import Formula
 from .inputs.prior import NoisePrior, TermsPrior, TreePrior, require_count
 from .inputs.validation import check_new_rows, check_new_target, target_name
 from .posterior.combining import formulas_by_chain
 from .result import Result, combined
-from .run import Caution, new_run, resumed_run
+from .run import new_run, resumed_run
 from .samplers.paper import PaperSampler
 from .samplers.parameters import RULES, WAYS, check_choice, check_level, generator
 from .samplers.posing import pose
@@ -733,7 +734,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "result_")  # not after a fit that failed halfway
 
-    def _keep(self, result: Result, caution: Caution = None) -> None:
+    def _keep(self, result: Result, warning: SamplingWarning | None = None) -> None:
         """Set the attributes of a fitted model, and tell the caller of `fit` what needs care."""
         self.result_ = result
         self.formulas_ = result.formulas
@@ -744,8 +745,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             self.history_ = result.history
         elif hasattr(self, "history_"):
             del self.history_  # of an earlier fit
-        if caution is not None:
-            warnings.warn(caution, stacklevel=3)
+        if warning is not None:
+            warnings.warn(warning, stacklevel=3)
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> BayesianSymbolicRegressor:

@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from .cautions import SamplingWarning
+from .cautions import Remedy, SamplingWarning
 from .deadline import Deadline
 from .fitting.constants import Sight
 from .formula import expression as ex
 from .formula.formula import Formula
 from .inputs.validation import Table
+from .posterior import verdict
 from .posterior.combining import reweighted, stack
 from .posterior.diagnostics import Diagnostics
 from .posterior.posterior import Posterior
 from .posterior.prediction import FAR
 from .posterior.selection import pareto, select
 from .posterior.stages import Stages
-from .posterior.verdict import stacking_advice
 from .samplers.warm_start import Earlier
 
 #: Training rows that are kept for plots, reports and ArviZ, at most.
@@ -35,7 +35,6 @@ _NONE = 1.0e-9
 # Formulas disagree wildly at a row where more than this part of the posterior is far off.
 _WILD = 0.01
 _COLUMNS_SHOWN = 5
-_ONCE = " This is said once for each fit."
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +139,10 @@ class Result:
                 "wild",
                 f"formulas disagree wildly on {int((far > _WILD).sum())} of {len(far)} rows: there "
                 f"up to {far.max():.0%} of the posterior is more than {FAR:g} standard deviations "
-                "of y away from the prediction. Look at predict_interval and formulas_ before you "
-                "use these rows; more training rows near them, a longer run, or operators without "
-                "exp, / and high powers may help.",
+                "of y away from the prediction. ",
+                Remedy.SEE_FORMULAS,
+                " before you use these rows; more training rows near them, a longer run, or "
+                "operators without exp, / and high powers may help.",
             )
         return (mean, mixture.deviations(X)) if return_std else mean
 
@@ -226,11 +226,11 @@ class Result:
                 level=5,
             )
 
-    def _warn_once(self, what: str, message: str, level: int = 4) -> None:
+    def _warn_once(self, what: str, *parts: str | Remedy, level: int = 4) -> None:
         """Warn, at the caller of the estimator's method, unless that was done before."""
         if what not in self.warned:
             self.warned.add(what)
-            warnings.warn(message + _ONCE, SamplingWarning, stacklevel=level)
+            warnings.warn(SamplingWarning(*parts, once=True), stacklevel=level)
 
 
 def with_diagnostics(result: Result, **changed: Any) -> Result:
@@ -243,14 +243,8 @@ def with_stacking(result: Result, deadline: Deadline | None = None) -> Result:
     if result.diagnostics["stacking_weights"] is not None:
         return result
     found = stack(result.posterior, result.rows, (deadline or Deadline()).over)
-    verdict = result.diagnostics["verdict"]
-    if result.diagnostics["chains_disagree"]:
-        verdict += stacking_advice(found.gain)
     return with_diagnostics(
-        result,
-        verdict=verdict,
-        stacking_weights=found.weights.tolist(),
-        stacking_gain=found.gain,
+        result, stacking_weights=found.weights.tolist(), stacking_gain=found.gain
     )
 
 
@@ -262,11 +256,7 @@ def combined(result: Result, how: str, rule: str) -> Result:
     if is_stacked and n_chains > 1:
         result = with_stacking(result)
         weights = np.array(result.diagnostics["stacking_weights"])
-    gain = result.diagnostics["stacking_gain"]
-    if result.diagnostics["chains_disagree"] and gain is not None:
-        advice = {stacked: stacking_advice(gain, stacked) for stacked in (False, True)}
-        verdict = result.diagnostics["verdict"].replace(advice[not is_stacked], advice[is_stacked])
-        result = with_diagnostics(result, verdict=verdict)
+    result = with_diagnostics(result, **verdict.combined(result.diagnostics, is_stacked))
     if np.array_equal(weights, posterior.chain_weights):
         return replace(result)
     posterior, order = reweighted(posterior, weights)

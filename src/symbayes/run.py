@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .cautions import ConvergenceWarning, SamplingWarning
+from .cautions import ConvergenceWarning, Remedy, SamplingWarning
 from .deadline import Deadline, OutOfTime
 from .fitting.fitter import Fitter
 from .inputs.validation import LARGE, column_name, feature_names
@@ -41,13 +41,10 @@ from .storage.checkpoint import Checkpoints, Stored, begin_checkpoints
 # rest is for what is said about them.
 _FOR_POSTERIOR, _FOR_TABLE = 0.6, 0.5
 
-#: What to tell the user at the end of a run, if anything.
-Caution = SamplingWarning | None
-
 
 def new_run(
     model: Any, task: Task, target: str, began: float, client: Any, checkpoint: str | None
-) -> tuple[Result, Caution]:
+) -> tuple[Result, SamplingWarning | None]:
     """Carry out a fit from its beginning, or with `warm_start` from the end of the earlier one.
 
     Parameters
@@ -89,7 +86,7 @@ def new_run(
 
 def resumed_run(
     model: Any, task: Task, target: str, began: float, client: Any, stored: Stored
-) -> tuple[Result, Caution]:
+) -> tuple[Result, SamplingWarning | None]:
     """Resume a run from its checkpoint; parameters are as for `new_run`."""
     began -= stored.seconds
     start = partial(stored.point, task, int(model.chains))
@@ -106,7 +103,7 @@ def _run(
     start: Callable[[], Point],
     checkpoints: Checkpoints | None,
     before: Trace | None = None,
-) -> tuple[Result, Caution]:
+) -> tuple[Result, SamplingWarning | None]:
     """Sample from a start on, and make the answers; `before` is the run that it continues."""
     problem, table, sampler = task.problem, task.table, task.sampler
     with Display(not callable(model.progress) and bool(model.progress)) as display:
@@ -140,8 +137,8 @@ def _run(
             result = replace(result, run=remember(trace, problem, sampler))
         if model._shows_verdict:
             display.conclude(result.diagnostics["verdict"])
-    advice = None if checkpoints is None else checkpoints.advice
-    return result, _caution(trace, before, result.diagnostics["converged"], verdict, advice)
+    path = None if checkpoints is None else checkpoints.path
+    return result, _warning(trace, before, result.diagnostics["converged"], verdict, path)
 
 
 def _sample(
@@ -177,7 +174,8 @@ def _sample(
     except ClusterError as error:
         if checkpoints is None:
             raise
-        raise ClusterError(f"{error}; {checkpoints.advice}") from error
+        advice = Remedy.RESUME.value.format(path=checkpoints.path)
+        raise ClusterError(f"{error}; {advice}") from error
 
 
 def _answers(
@@ -241,16 +239,18 @@ def _formulas_of(finds: list[Find], lister: Lister, deadline: Deadline) -> list[
     return texts[::-1]
 
 
-def _caution(
-    trace: Trace, before: Trace | None, converged: bool, verdict: str, advice: str | None
-) -> Caution:
+def _warning(
+    trace: Trace, before: Trace | None, converged: bool, verdict: str, checkpoint: str | None
+) -> SamplingWarning | None:
     """Return what to say of a run that was cut short, had nothing to do, or has not converged."""
-    message = nothing_new(before, trace) or cut_short(trace)
-    if message is not None and advice is not None and trace.interrupted:
-        message = f"{message}; {advice}"
-    if not converged:
-        # At a time limit the verdict says as much, and why.
-        if message is None or (trace.timed_out and not trace.interrupted):
-            message = verdict
-        return ConvergenceWarning(message)
-    return None if message is None else SamplingWarning(message)
+    parts = nothing_new(before, trace) or cut_short(trace)
+    # At a time limit the verdict says as much, and why.
+    if not converged and (parts is None or (trace.timed_out and not trace.interrupted)):
+        warning = ConvergenceWarning(verdict)
+        warning.is_verdict = True
+        return warning
+    if parts is None:
+        return None
+    if checkpoint is not None and trace.interrupted:
+        parts = (*parts, "; ", Remedy.RESUME)
+    return (SamplingWarning if converged else ConvergenceWarning)(*parts, path=checkpoint)

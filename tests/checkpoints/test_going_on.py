@@ -290,7 +290,7 @@ def test_ctrl_c_leaves_a_checkpoint(path, monkeypatch, told):
                 signal.raise_signal(signal.SIGINT)
 
         monkeypatch.setattr(Watch, "_last_interrupt", -np.inf)
-        advice = r"BayesianSymbolicRegressor\.resume\('.*', X, y\) goes on from its checkpoint"
+        advice = r"BayesianSymbolicRegressor\.resume\('.*', X, y\) continues from its checkpoint"
         with pytest.warns(SamplingWarning, match=f"interrupted: the model is fitted.*; {advice}"):
             model = small(**TEMPERED, progress=interrupt).fit(X, NOISY, checkpoint=one)
         assert model.diagnostics_["interrupted"]

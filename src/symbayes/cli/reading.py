@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from ..inputs.column_types import first_lost
+from ..inputs.validation import first_lost
 from ..storage.regular_file import NotAFile, open_file
 
 #: What stands for standard input.

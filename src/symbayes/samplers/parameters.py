@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..inputs.guesses import texts_of
 from ..inputs.prior import NoisePrior, TermsPrior, TreePrior, noise_prior, require_real, terms_prior
+from ..inputs.user_formulas import texts_of
 from .paper import PaperSampler
 from .tempered import TemperedSampler
 

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..formula.operators import operator_weights
-from ..inputs.column_weights import check_buildable, resolve_feature_weights
-from ..inputs.guesses import guessed_trees, known_trees, texts_of
-from ..inputs.known_terms import check_known
-from ..inputs.prior import TermsPrior, TreePrior, noise_prior
+from ..inputs.prior import (
+    TermsPrior,
+    TreePrior,
+    check_buildable,
+    noise_prior,
+    resolve_feature_weights,
+)
 from ..inputs.problem import Problem, make_problem
+from ..inputs.user_formulas import check_known, guessed_trees, known_trees, texts_of
 from ..inputs.validation import Table, check_table, feature_names
 from .parameters import Sampler, check_parameters, check_seed, terms_for
 

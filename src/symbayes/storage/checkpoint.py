@@ -75,11 +75,6 @@ class Checkpoints:
         self._due = time.monotonic() + SECONDS_BETWEEN
         self._warned = False
 
-    @property
-    def advice(self) -> str:
-        """How to go on with a run that has stopped."""
-        return f"BayesianSymbolicRegressor.resume({self.path!r}, X, y) goes on from its checkpoint"
-
     def write(self, point: Point, seconds: float) -> None:
         """Write a checkpoint, of a run that has taken so many seconds, or raise an error."""
         run, arrays = to_parts(point)

@@ -17,7 +17,7 @@ from ..formula.expression import Expression, constants
 from ..formula.formula import Formula
 from ..formula.operators import operator_weights
 from ..formula.printing import ALL_DIGITS
-from ..inputs.column_weights import resolve_feature_weights
+from ..inputs.prior import resolve_feature_weights
 from ..inputs.validation import FEWEST_ROWS, Table
 from ..posterior.diagnostics import Diagnostics
 from ..posterior.listing import formula_table

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.guesses import texts_of
+from ..inputs.user_formulas import texts_of
 from .plain_values import ValueReader, ValueWriter
 from .stored_zip import Damage
 
