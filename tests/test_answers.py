@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from symbayes import SamplingWarning
-from symbayes.posterior.selection import pareto, select
+from symbayes.posterior.table import pareto, select
 
 from .fits import NOISY, X, small, with_result
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from symbayes import DataWarning, Formula, __version__
 from symbayes.posterior import posterior
-from symbayes.posterior.grouping import Draws
+from symbayes.posterior.posterior import Draws
 from symbayes.samplers.convergence import r_hat
 
 from .fits import NOISY, X, small, with_result

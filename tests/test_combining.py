@@ -16,9 +16,9 @@ from symbayes.cli.facts import facts, to_json
 from symbayes.fitting.fitter import Fitter
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
-from symbayes.posterior.combining import reweighted, stack
 from symbayes.posterior.posterior import make_posterior
 from symbayes.posterior.prediction import Mixture
+from symbayes.posterior.stacking import reweighted, stack
 from symbayes.posterior.verdict import verdict_of
 from symbayes.samplers.trace import ChainTrace, Trace
 
@@ -198,12 +198,12 @@ def test_many_states_of_which_a_sample_is_fitted(monkeypatch):
 
 
 def test_a_sample_of_the_rows_is_enough(model, monkeypatch):
-    monkeypatch.setattr(symbayes.posterior.combining, "_MOST_ROWS", 40)
+    monkeypatch.setattr(symbayes.posterior.stacking, "_MOST_ROWS", 40)
     some = stack(model.result_.posterior, model.result_.rows)
     assert some.weights.sum() == pytest.approx(1.0)
     # The gain is that of all rows, of which half were looked at.
     rows = model.result_.rows.sample(40)
-    monkeypatch.setattr(symbayes.posterior.combining, "_MOST_ROWS", 1000)
+    monkeypatch.setattr(symbayes.posterior.stacking, "_MOST_ROWS", 1000)
     of_mixture = replace(
         model.result_.posterior, mixture=replace(model.result_.posterior.mixture, n=80.0)
     )

@@ -12,8 +12,9 @@ from symbayes.deadline import Deadline, OutOfTime, until
 from symbayes.fitting import refit
 from symbayes.fitting.fitter import Fitter
 from symbayes.fitting.polish import Fit
-from symbayes.posterior import leave_one_out, listing, posterior
-from symbayes.posterior.grouping import thin
+from symbayes.posterior import posterior, stacking
+from symbayes.posterior import table as formula_table
+from symbayes.posterior.posterior import thin
 from symbayes.samplers import tempered
 from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.rounds import run_even_rounds
@@ -61,6 +62,9 @@ def test_shares_of_the_time_left(clock):
     assert not deadline.over()
     assert not Deadline().share(0.5).is_set
     assert not Deadline().over()
+    interrupted = Deadline(interrupted=lambda: True).share(0.5)
+    assert interrupted.cut_short()
+    assert not interrupted.over()
 
 
 def test_a_function_until_it_is_time_to_stop():
@@ -84,8 +88,8 @@ STAGES = {
     "models": (posterior, "_fit_all"),
     "formulas": (posterior, "group"),
     "constants": (posterior, "polished"),
-    "table": (listing.Lister, "table"),
-    "simple constants": (listing, "rounded"),
+    "table": (formula_table.FormulaWriter, "table"),
+    "simple constants": (formula_table, "rounded"),
     "verdict": (run, "judge"),
     "stacking": (result, "stack"),
     "what was found": (run, "_formulas_of"),
@@ -111,7 +115,7 @@ class Meter:
             ("fits", Fitter, "fit"),
             ("residuals", Fit, "residual"),
             ("searches", refit, "least_squares"),
-            ("left out", leave_one_out, "_without_each"),
+            ("left out", stacking, "_without_each"),
         ):
             monkeypatch.setattr(owner, function, self._counted(name, getattr(owner, function)))
 

@@ -21,7 +21,7 @@ from .cautions import SamplingWarning
 from .formula.formula import Formula
 from .inputs.prior import NoisePrior, TermsPrior, TreePrior, require_count
 from .inputs.validation import check_new_rows, check_new_target, target_name
-from .posterior.combining import formulas_by_chain
+from .posterior.table import formulas_by_chain
 from .result import Result, combined
 from .run import new_run, resumed_run
 from .samplers.paper import PaperSampler

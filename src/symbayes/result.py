@@ -17,12 +17,11 @@ from .formula import expression as ex
 from .formula.formula import Formula
 from .inputs.validation import Table
 from .posterior import verdict
-from .posterior.combining import reweighted, stack
 from .posterior.diagnostics import Diagnostics
 from .posterior.posterior import Posterior
-from .posterior.prediction import FAR
-from .posterior.selection import pareto, select
-from .posterior.stages import Stages
+from .posterior.prediction import FAR, AcceptedModels
+from .posterior.stacking import reweighted, stack
+from .posterior.table import pareto, select
 from .samplers.warm_start import Earlier
 
 #: Training rows that are kept for plots, reports and ArviZ, at most.
@@ -66,7 +65,7 @@ class Result:
     """How the run went: the estimator's `diagnostics_`."""
     history: pd.DataFrame | None = None
     """With the paper's sampler, RMSE and number of nodes at every acceptance; else None."""
-    accepted: Stages | None = None
+    accepted: AcceptedModels | None = None
     """With the paper's sampler, the accepted models; files do not keep them."""
     run: Earlier | None = None
     """The run itself, where a later fit may continue it (`warm_start`); files do not keep it."""

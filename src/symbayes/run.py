@@ -19,10 +19,9 @@ from .fitting.fitter import Fitter
 from .inputs.validation import LARGE, column_name, feature_names
 from .kernels import units
 from .posterior.diagnostics import cut_short, effort, history, nothing_new
-from .posterior.listing import Lister
 from .posterior.posterior import NoFiniteModel, make_posterior, seconds_after
-from .posterior.selection import select
-from .posterior.stages import Stages
+from .posterior.prediction import AcceptedModels
+from .posterior.table import FormulaWriter, select
 from .posterior.verdict import judge
 from .result import MOST_ROWS_KEPT, Result, combined, with_diagnostics, with_stacking
 from .samplers.pause import Point, save_nothing
@@ -117,12 +116,12 @@ def _run(
         units.load(sampler.name, by_parts)
         began += time.monotonic() - compiling  # which no time limit counts
         fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
-        lister = Lister(fitter, feature_names(model), table.used)
+        writer = FormulaWriter(fitter, feature_names(model), table.used)
         point = start()
         watch = Watch(model.timeout, began)
         if model.timeout is not None:
             watch.keep_back(seconds_after(fitter))
-        report = reports(model.progress, display, lister, watch)
+        report = reports(model.progress, display, writer, watch)
         # Chains share the cores; threads of the linear algebra would only get in their way.
         with threadpool_limits(1, user_api="blas"), watch:
             with workers_for(model.n_jobs, int(model.chains), client) as workers:
@@ -132,7 +131,7 @@ def _run(
             assert trace is not None
             if checkpoints is not None and not point.finished:
                 checkpoints.finish(watch, trace)
-            result, verdict = _answers(model, task, target, fitter, lister, trace, watch)
+            result, verdict = _answers(model, task, target, fitter, writer, trace, watch)
         if model.warm_start or checkpoints is not None:
             result = replace(result, run=remember(trace, problem, sampler))
         if model._shows_verdict:
@@ -183,22 +182,22 @@ def _answers(
     task: Task,
     target: str,
     fitter: Fitter,
-    lister: Lister,
+    writer: FormulaWriter,
     trace: Trace,
     watch: Watch,
 ) -> tuple[Result, str]:
     """Return the result of a run, and its verdict on the draws before any advice on stacking."""
     stopped, deadline, table = watch.interrupted, watch.deadline, task.table
     try:
-        posterior = make_posterior(fitter, trace, watch.over, deadline.share(_FOR_POSTERIOR))
+        posterior = make_posterior(fitter, trace, deadline.share(_FOR_POSTERIOR))
     except NoFiniteModel:
         raise ValueError(
             "the coefficients of all formulas found are too large or too small for a number; "
             "rescale y or columns of extreme size"
         ) from None
     models = posterior.formula_models
-    formulas, objects = lister.table(models, lambda: watch.interrupted, deadline.share(_FOR_TABLE))
-    rmse = lister.near(models)
+    formulas, objects = writer.table(models, deadline.share(_FOR_TABLE))
+    rmse = writer.one_standard_error_rmse(models)
     diagnostics = effort(trace)
     # A Ctrl-C since sampling ended leaves formulas unpolished.
     diagnostics["interrupted"] |= watch.interrupted and not stopped
@@ -219,23 +218,25 @@ def _answers(
         one_standard_error_rmse=rmse,
         diagnostics=diagnostics,
         history=history(trace, fitter.problem) if fitter.plug_in else None,
-        accepted=Stages(fitter, trace.chains) if fitter.plug_in else None,
+        accepted=AcceptedModels(fitter, trace.chains) if fitter.plug_in else None,
     )
     if diagnostics["chains_disagree"]:
         with contextlib.suppress(OutOfTime):
             result = with_stacking(result, deadline)
     result = combined(result, model.combine, model.model_selection)
-    found = _formulas_of(trace.search, lister, deadline)
+    found = _formulas_of(trace.search, writer, deadline)
     return with_diagnostics(result, found=found), verdict
 
 
-def _formulas_of(finds: list[Find], lister: Lister, deadline: Deadline) -> list[tuple[float, str]]:
+def _formulas_of(
+    finds: list[Find], writer: FormulaWriter, deadline: Deadline
+) -> list[tuple[float, str]]:
     """Return what a search found and when; only the last finds where there is no time for more."""
     texts: list[tuple[float, str]] = []
     for find in reversed(finds):
         if texts and deadline.over():
             break
-        texts.append((find.seconds, str(lister.formula(find.trees))))
+        texts.append((find.seconds, str(writer.formula(find.trees))))
     return texts[::-1]
 
 

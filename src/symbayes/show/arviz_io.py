@@ -10,10 +10,9 @@ import numpy as np
 from scipy.stats import norm
 
 from ..inputs.prior import require_count
-from ..posterior.grouping import columns_of, state_key, systematic
-from ..posterior.listing import fitted_formula
-from ..posterior.posterior import Posterior
+from ..posterior.posterior import Posterior, columns_of, state_key, systematic
 from ..posterior.prediction import Mixture
+from ..posterior.table import fitted_formula
 from ..result import Result
 from ..samplers.parameters import generator
 from ..version import __version__

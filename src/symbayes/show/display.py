@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ..posterior.listing import Lister
+from ..posterior.table import FormulaWriter
 from ..samplers.run.running import Report, Watch
 from .progress import SECONDS_A_REPORT, Progress, Reporter, silent
 
@@ -87,14 +87,14 @@ class Display:
 def reports(
     progress: bool | Callable[[Progress], object],
     display: Display,
-    lister: Lister,
+    writer: FormulaWriter,
     watch: Watch,
 ) -> Report:
     """Return what samplers report to, given the estimator's parameter `progress`."""
     if callable(progress):
-        return Reporter(progress, SECONDS_A_REPORT, lister, watch)
+        return Reporter(progress, SECONDS_A_REPORT, writer, watch)
     if progress:
-        return Reporter(display.show, display.interval, lister, watch)
+        return Reporter(display.show, display.interval, writer, watch)
     return silent
 
 

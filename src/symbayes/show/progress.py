@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..posterior.listing import Lister
+from ..posterior.table import FormulaWriter
 from ..samplers.run.running import Status, Watch
 
 #: Seconds between two reports, at least.
@@ -80,11 +80,11 @@ class Reporter:
         self,
         receiver: Callable[[Progress], object],
         interval: float,
-        lister: Lister,
+        writer: FormulaWriter,
         watch: Watch,
     ):
         self._receiver, self._interval = receiver, interval
-        self._lister, self._watch = lister, watch
+        self._writer, self._watch = writer, watch
         self._phase = ""
         self._began = self._last = watch.seconds
         self._next = self._last + interval
@@ -106,7 +106,7 @@ class Reporter:
 
     def _glance(self, status: Status, seconds: float) -> Progress:
         look = status.look()
-        formula, error = self._lister.glance(look.trees)
+        formula, error = self._writer.formula_and_rmse(look.trees)
         return Progress(
             phase=status.phase,
             done=status.done,

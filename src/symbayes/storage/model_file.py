@@ -20,8 +20,8 @@ from ..formula.printing import ALL_DIGITS
 from ..inputs.prior import resolve_feature_weights
 from ..inputs.validation import FEWEST_ROWS, Table
 from ..posterior.diagnostics import Diagnostics
-from ..posterior.listing import formula_table
 from ..posterior.posterior import Posterior
+from ..posterior.table import formula_table
 from ..result import Result
 from ..samplers.parameters import check_parameters, check_seed, terms_for
 from .archive import Arrays, damaged, read_archive, write_archive

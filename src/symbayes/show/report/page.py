@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...formula.formula import Formula
-from ...posterior.combining import formulas_by_chain
+from ...posterior.table import formulas_by_chain
 from ...result import Result
 from ...storage.whole_file import replacing
 from ...version import __version__
