@@ -26,9 +26,10 @@ LAYERS = [
     {"fitting"},
     {"samplers"},
     {"posterior"},
+    {"result"},
     {"storage"},
     {"show"},
-    {"plots", "answers", "chain_answers", "runs", "regressor", "loading"},
+    {"plots", "run", "regressor"},
     {""},  # the public names
     {"experiments"},
     {"cli"},

@@ -173,7 +173,7 @@ def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase
     assert (point["search"] is not None) == (phase == "search")
     resumed = BayesianSymbolicRegressor.resume(path, X, NOISY)
     whole = small(**options).fit(X, NOISY)
-    assert_same_trace(whole._earlier.trace, resumed._earlier.trace)
+    assert_same_trace(whole.result_.run.trace, resumed.result_.run.trace)
 
 
 def test_a_worker_hangs(cluster, expected, monkeypatch):

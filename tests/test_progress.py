@@ -9,7 +9,7 @@ import pytest
 
 from symbayes import DataWarning, Formula, PaperSampler, Progress, SamplingWarning
 from symbayes.fitting.fitter import Fitter
-from symbayes.posterior.listing import Lister
+from symbayes.posterior.table import FormulaWriter
 from symbayes.samplers.run.running import Look, Status
 from symbayes.show import display, progress
 from symbayes.show.progress import Reporter
@@ -176,8 +176,8 @@ TREES = [tree("*", 0, 1)]
 
 def reporter(receiver, clock, interval=1.0):
     made = problem(ROWS, {"*": 1.0})
-    lister = Lister(Fitter(made, ROWS.y, ROWS.weights, False), ["a", "b"], np.arange(2))
-    return Reporter(receiver, interval, lister, clock)
+    writer = FormulaWriter(Fitter(made, ROWS.y, ROWS.weights, False), ["a", "b"], np.arange(2))
+    return Reporter(receiver, interval, writer, clock)
 
 
 def status(done=1, total=10, phase="drawing", trees=TREES, ended=False):

@@ -35,7 +35,7 @@ def endless(monkeypatch):
 
 def draws_of(fitted):
     """All draws as bytes, and everything that was counted on the way."""
-    chains = fitted._earlier.trace.chains
+    chains = fitted.result_.run.trace.chains
     about = fitted.diagnostics_
     return (
         [[nodes.tobytes() for nodes in chain.nodes] for chain in chains],
@@ -60,7 +60,7 @@ def test_going_on_is_the_same_chain(endless, steps):
     whole, parts = in_steps(300), in_steps(*steps)
     assert draws_of(parts) == draws_of(whole)
     assert_same(parts, whole)
-    assert len(whole._earlier.trace.chains[0]) == 300
+    assert len(whole.result_.run.trace.chains[0]) == 300
 
 
 def test_proposals_judged_in_two_stages(endless):
@@ -94,7 +94,7 @@ def test_large_formulas_cost_the_same(endless, monkeypatch):
     """Draws that cost more use up the budget sooner, wherever a run has paused."""
     monkeypatch.setattr(symbayes.samplers.ladder, "_ORDINARY_NODES", 2.0)
     whole = in_steps(600)
-    assert len(whole._earlier.trace.chains[0]) < 600
+    assert len(whole.result_.run.trace.chains[0]) < 600
     assert draws_of(in_steps(100, 600)) == draws_of(whole)
 
 
@@ -109,11 +109,11 @@ def test_no_warm_up_again(endless, monkeypatch):
 def test_draws_that_agree_already_are_added_to(monkeypatch):
     """A first run ends when they do; who goes on wants more."""
     made = model(chains=2, draws=1000, sampler="tempered").fit(X, EXACT)
-    before = made._earlier.trace.chains[0].made
+    before = made.result_.run.trace.chains[0].made
     assert made.diagnostics_["settled"]
     assert before < 1000
     made.fit(X, EXACT)
-    assert made._earlier.trace.chains[0].made == 1000
+    assert made.result_.run.trace.chains[0].made == 1000
     assert (
         made.diagnostics_["verdict"]
         == "Converged: the formula found fits the data to rounding error."
@@ -133,7 +133,7 @@ def test_a_run_that_was_stopped_is_finished(endless, monkeypatch):
 
     with pytest.warns(SamplingWarning, match="interrupted"):
         parts = model(draws=300, progress=impatient).fit(X, NOISY)
-    assert len(parts._earlier.trace.chains[0]) < 300
+    assert len(parts.result_.run.trace.chains[0]) < 300
     parts.set_params(progress=False).fit(X, NOISY)
     assert draws_of(parts) == draws_of(whole)
     assert not parts.diagnostics_["interrupted"]

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from .formula.formula import Formula
     from .formula.operators import OPERATOR_SETS, OPERATORS
     from .inputs.prior import NoisePrior, TermsPrior, TreePrior
-    from .loading import load
-    from .regressor import BayesianSymbolicRegressor
+    from .regressor import BayesianSymbolicRegressor, load
     from .samplers.paper import PaperSampler
     from .samplers.run.elsewhere import ClusterError
     from .samplers.tempered import TemperedSampler
@@ -39,7 +38,7 @@ _HOMES = {
     "TemperedSampler": "samplers.tempered",
     "TermsPrior": "inputs.prior",
     "TreePrior": "inputs.prior",
-    "load": "loading",
+    "load": "regressor",
 }
 
 __all__ = [

@@ -209,7 +209,7 @@ def load(monkeypatch):
             raise
         except (TypeError, ValueError) as error:  # a forged checksum of the table, or parameter
             raise ModelFileError(f"{str(path)!r} {error}") from error
-        return checkpoint.Point(model._earlier.trace, finished=True)
+        return checkpoint.Point(model.result_.run.trace, finished=True)
 
     return load
 

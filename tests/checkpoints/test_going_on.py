@@ -64,7 +64,7 @@ def test_an_exact_formula(every_point):
     y = np.sqrt(X[:, 0] ** 2 + X[:, 1] ** 2 + 3)
     whole, points = every_point(small(**TEMPERED | {"tune": 8000, "chains": 4}), X, y)
     assert whole.diagnostics_["search_agreed"]
-    assert whole._earlier.trace.pause.exact
+    assert whole.result_.run.trace.pause.exact
     for copies in points.values():
         for copy in copies[::5]:
             assert digest(resume(copy, X, y)) == digest(whole), copy.name

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes import BayesianSymbolicRegressor
+from symbayes import run
 from symbayes.experiments import published
 from symbayes.experiments.effort import FULL, QUICK, Effort
 from symbayes.experiments.length import stopped_at
@@ -194,13 +194,13 @@ def test_runs_are_shared_and_never_repeated(out):
 @pytest.fixture
 def ctrl_c(monkeypatch):
     """Ctrl-C as soon as a fit begins to sample."""
-    real = BayesianSymbolicRegressor._sample
+    real = run._sample
 
     def sample(*arguments):
         signal.raise_signal(signal.SIGINT)
         return real(*arguments)
 
-    monkeypatch.setattr(BayesianSymbolicRegressor, "_sample", sample)
+    monkeypatch.setattr(run, "_sample", sample)
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -114,7 +114,7 @@ def finished(
     model: BayesianSymbolicRegressor, fit: Callable[[], object], checkpoint: str | None
 ) -> BayesianSymbolicRegressor:
     """Return a model after it was fitted; Ctrl-C ends that early, and a second one for good."""
-    model._says_verdict = False  # the answer does
+    model._shows_verdict = False  # the answer does
     try:
         fit()
     except KeyboardInterrupt:

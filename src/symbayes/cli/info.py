@@ -10,10 +10,9 @@ from typing import Any
 from joblib import cpu_count
 
 from .. import PaperSampler, TemperedSampler, __version__, load
-from ..inputs.validation import feature_names
 from ..kernels import units
-from ..runs import MOST_ROWS_KEPT
-from .output import n_rows, wrapped
+from ..result import MOST_ROWS_KEPT
+from .output import wrapped
 from .wording import verdict_text
 
 _PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "pandas")
@@ -45,15 +44,15 @@ def installation() -> dict[str, str]:
 
 def about_model(model: Any) -> dict[str, str]:
     """Return settings, columns and verdict of a model."""
-    rows = n_rows(model)
+    result = model.result_
     settings = model.get_params(deep=False)
     if settings["tune"] is None:
         named = {"tempered": TemperedSampler, "paper": PaperSampler}
         settings["tune"] = named.get(model.sampler, model.sampler).tune
     return {
-        "target": repr(model._target),
-        "rows": f"more than {MOST_ROWS_KEPT:,}" if rows is None else f"{rows:,}",
-        "columns": ", ".join(map(repr, feature_names(model))),
+        "target": repr(result.target),
+        "rows": f"more than {MOST_ROWS_KEPT:,}" if result.n_rows is None else f"{result.n_rows:,}",
+        "columns": ", ".join(map(repr, result.names)),
         "best formula": str(model.best_formula_),
         "verdict": verdict_text(model.diagnostics_),
         "seconds": f"{model.diagnostics_['seconds']:.1f}",

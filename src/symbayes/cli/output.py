@@ -22,8 +22,6 @@ import numpy as np
 import pandas as pd
 
 from .. import __version__
-from ..inputs.validation import feature_names
-from ..runs import MOST_ROWS_KEPT
 from ..show.display import printable
 from ..storage.whole_file import replacing
 from .messages import INTERRUPTED, UsageError, say
@@ -157,9 +155,9 @@ def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, A
     seed = model.random_state
     return {
         "version": __version__,
-        "target": model._target,
-        "columns": feature_names(model),
-        "rows": n_rows(model),
+        "target": model.result_.target,
+        "columns": model.result_.names,
+        "rows": model.result_.n_rows,
         "seed": int(seed) if isinstance(seed, Integral) else None,
         "formulas": formulas.head(len(formulas) if n is None else n).to_dict("records"),
         "best": _best_row(model) | {"rule": model.model_selection},
@@ -173,14 +171,6 @@ def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, A
         | {"verdict": verdict_text(diagnostics)},
         "seconds": diagnostics["seconds"],
     }
-
-
-def n_rows(model: Any) -> int | None:
-    """Return how many rows a model was fitted to; None where it has kept only some of them."""
-    weights, total = model._rows.weights, model._posterior.mixture.n
-    if len(weights) < MOST_ROWS_KEPT:
-        return len(weights)
-    return int(total) if (weights == 1.0).all() else None
 
 
 def to_json(content: dict[str, Any]) -> str:

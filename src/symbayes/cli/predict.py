@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 from .. import load
-from ..inputs.validation import feature_names
 from ..storage.whole_file import replacing
 from .messages import UsageError
 from .output import check_destination
@@ -24,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
         read = [path for path in (options.model, options.file) if path != STANDARD_INPUT]
         check_destination("--out", options.out, read)
     model = load(options.model)
-    rows = new_rows(read_table(options.file), source_name(options.file), feature_names(model))
+    rows = new_rows(read_table(options.file), source_name(options.file), model.result_.names)
     answers = _predictions(model, rows, options.level, options.kind, options.std)
     if options.out is None:
         answers.to_csv(sys.stdout, index=False, lineterminator="\n")

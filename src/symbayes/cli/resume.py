@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
             f"the run was finished after {seconds}" if stored.finished
             else f"resuming a run that has taken {seconds} so far"
         )  # fmt: skip
-    finished(model, lambda: model._go_on(stored, data.X, data.y, data.weights), options.checkpoint)
+    finished(model, lambda: model._resume(stored, data.X, data.y, data.weights), options.checkpoint)
     return answer(model, data, noted)
 
 

@@ -17,7 +17,7 @@ from ..inputs.prior import (
 )
 from ..inputs.problem import Problem, make_problem
 from ..inputs.user_formulas import check_known, guessed_trees, known_trees, texts_of
-from ..inputs.validation import Table, check_table, feature_names, target_name
+from ..inputs.validation import Table, check_table, feature_names
 from .parameters import Sampler, check_parameters, check_seed, terms_for
 
 
@@ -39,7 +39,6 @@ def pose(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     terms = terms_for(sampler, model.n_terms)
     weights = operator_weights(model.operators)
     table = check_table(model, X, y, sample_weight)
-    model._target = target_name(y)
     problem = _problem(model, sampler, table, weights, terms)
     return Task(sampler, random_state, table, problem, _guesses(model, problem, table))
 

@@ -16,7 +16,7 @@ from .progress import SECONDS_A_REPORT, Progress, Reporter, silent
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from ..posterior.listing import Lister
+    from ..posterior.table import FormulaWriter
     from ..samplers.run.running import Report, Watch
 
 # Where nothing can be drawn anew, a line at most every so many seconds.
@@ -88,14 +88,14 @@ class Display:
 def reports(
     progress: bool | Callable[[Progress], object],
     display: Display,
-    lister: Lister,
+    writer: FormulaWriter,
     watch: Watch,
 ) -> Report:
     """Return what samplers report to, given the estimator's parameter `progress`."""
     if callable(progress):
-        return Reporter(progress, SECONDS_A_REPORT, lister, watch)
+        return Reporter(progress, SECONDS_A_REPORT, writer, watch)
     if progress:
-        return Reporter(display.show, display.interval, lister, watch)
+        return Reporter(display.show, display.interval, writer, watch)
     return silent
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..posterior.listing import Lister
+    from ..posterior.table import FormulaWriter
     from ..samplers.run.running import Status, Watch
 
 #: Seconds between two reports, at least.
@@ -82,11 +82,11 @@ class Reporter:
         self,
         receiver: Callable[[Progress], object],
         interval: float,
-        lister: Lister,
+        writer: FormulaWriter,
         watch: Watch,
     ):
         self._receiver, self._interval = receiver, interval
-        self._lister, self._watch = lister, watch
+        self._writer, self._watch = writer, watch
         self._phase = ""
         self._began = self._last = watch.seconds
         self._next = self._last + interval
@@ -108,7 +108,7 @@ class Reporter:
 
     def _glance(self, status: Status, seconds: float) -> Progress:
         look = status.look()
-        formula, error = self._lister.glance(look.trees)
+        formula, error = self._writer.formula_and_rmse(look.trees)
         return Progress(
             phase=status.phase,
             done=status.done,

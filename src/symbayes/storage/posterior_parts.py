@@ -16,8 +16,7 @@ from ..fitting.fitted import Model, State
 from ..formula.operators import BY_OPCODE, OPERATORS
 from ..kernels.opcodes import FEATURE, FIRST_BINARY, N_OPCODES
 from ..kernels.tree import NODE
-from ..posterior.grouping import Draws, Group
-from ..posterior.posterior import LISTED, Posterior
+from ..posterior.posterior import LISTED, Draws, Group, Posterior
 from ..posterior.prediction import Mixture
 from .archive import Arrays
 from .parts import LARGEST, Parts, split

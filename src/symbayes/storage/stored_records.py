@@ -76,11 +76,11 @@ def _is_find(entry: Any) -> bool:
     return isinstance(entry, tuple) and [type(part) for part in entry] == [float, str]
 
 
-def history_of(model: Any) -> dict[str, np.ndarray] | None:
+def history_of(history: pd.DataFrame | None) -> dict[str, np.ndarray] | None:
     """Return the record of the paper's sampler by column, None where there is none."""
-    if not hasattr(model, "history_"):
+    if history is None:
         return None
-    return {name: model.history_[name].to_numpy(dtype) for name, dtype in _HISTORY.items()}
+    return {name: history[name].to_numpy(dtype) for name, dtype in _HISTORY.items()}
 
 
 def history_from(columns: Any) -> pd.DataFrame | None:

@@ -118,11 +118,8 @@ class Watch:
     @property
     def deadline(self) -> Deadline:
         """When the whole fit has to end."""
-        return Deadline() if self.timeout is None else Deadline(self.started + self.timeout)
-
-    def over(self) -> bool:
-        """Return whether what follows sampling has to be cut short as well."""
-        return self.interrupted or self.deadline.over()
+        at = np.inf if self.timeout is None else self.started + self.timeout
+        return Deadline(at, lambda: self.interrupted)
 
     def is_over(self, share: float = 1.0) -> bool:
         """Return whether the run, or a phase with this share of the time, has to end."""

@@ -6,8 +6,20 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
+from ...result import Result
+
 #: Of Okabe and Ito's colours, those with a contrast above 3 on white and on near black.
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#808080"
+
+
+def result_of(model: Any) -> Result:
+    """Return what a plot shows: the result of a fitted estimator, or a result itself."""
+    if isinstance(model, Result):
+        return model
+    check_is_fitted(model)
+    return model.result_
 
 
 def axes_for(ax: Any, width: float = 5.5, height: float = 4.0) -> Any:

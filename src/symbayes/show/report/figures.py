@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any
 from xml.etree import ElementTree
 
-from .markup import Markup, element
+from .markup import Markup, element, scrolling
 
 # Drawn in this colour is what takes on that of the text around it.
 _INK = "#010203"
@@ -68,14 +68,7 @@ def wide_figure(
         draw(plot.add_axes((0, 0, 1, 1)))
         return plot
 
-    box = element(
-        "div",
-        _svg(drawn, name, label),
-        class_="scroll",
-        role="region",
-        aria_label=label,
-        tabindex=0,
-    )
+    box = scrolling(label, _svg(drawn, name, label))
     return element("figure", box, element("figcaption", caption), class_="wide")
 
 
