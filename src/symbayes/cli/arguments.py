@@ -297,7 +297,6 @@ def _add_reproduce(commands: argparse._SubParsersAction, fully: bool) -> None:
 
 
 def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
-    """Return the kind of whole numbers in a range."""
 
     def kind(text: str) -> int:
         try:
@@ -325,7 +324,6 @@ def _jobs(text: str) -> int:
 
 
 def _positive(text: str) -> float:
-    """Return a finite number above 0."""
     value = _number(text)
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
@@ -333,7 +331,6 @@ def _positive(text: str) -> float:
 
 
 def _probability(text: str) -> float:
-    """Return a number strictly between 0 and 1."""
     value = _number(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"{text} does not lie strictly between 0 and 1")
@@ -341,7 +338,6 @@ def _probability(text: str) -> float:
 
 
 def _terms(text: str) -> str | int:
-    """Return a number of terms, or "auto"."""
     return text if text == "auto" else _count(text)
 
 

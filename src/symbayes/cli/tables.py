@@ -15,7 +15,7 @@ import sys
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -196,10 +196,7 @@ def _check_names(names: list[str], source: str) -> None:
     """Complain about columns of one name."""
     repeated = [name for name, n in Counter(names).items() if n > 1]
     if repeated:
-        raise BadTable(
-            f"{source} has more than one column named {', '.join(map(repr, repeated[:5]))}; rename "
-            "them"
-        )
+        raise BadTable(f"{source} has more than one column named {_some(repeated)}; rename them")
 
 
 def _is_number(name: str) -> bool:
@@ -290,7 +287,7 @@ def training(
     """
     if target is None:
         raise UsageError(
-            f"--target is missing: name the column to explain; {source} has {_list(table)}"
+            f"--target is missing: name the column to explain; {source} has {_some(table.columns)}"
         )
     for option, name in (("--target", target), ("--weights", weights)):
         if name is not None:
@@ -307,12 +304,12 @@ def training(
         _check_features(table, source, features, others)
     used = [*features, *others]
     _tell_lost_digits(table.attrs.get(LOST, {}), source, used)
-    _check_finite(table[used], source)
+    _refuse_infinite(table[used], source)
+    if not drop_missing:
+        advice = "fill them in, or leave those rows out with --drop-missing"
+        _refuse(table[used].isna(), source, "missing values", advice)
     missing = table[used].isna().any(axis=1).to_numpy()
     if missing.any():
-        if not drop_missing:
-            where = _where(table[used].isna(), source, "missing values")
-            raise BadColumns(f"{where}; fill them in, or leave those rows out with --drop-missing")
         notes.append(f"left out {_count(int(missing.sum()), 'row')} with missing values")
     rows = table.loc[~missing, used].reset_index(drop=True)
     if rows.empty:
@@ -337,10 +334,8 @@ def new_rows(table: pd.DataFrame, source: str, features: Sequence[str]) -> pd.Da
     _check_numbers(table, source, features)
     _tell_lost_digits(lost, source, features)
     rows = table[list(features)]
-    if rows.isna().any(axis=None):
-        where = _where(rows.isna(), source, "missing values")
-        raise BadColumns(f"{where}; fill them in, or remove those rows")
-    _check_finite(rows, source)
+    _refuse(rows.isna(), source, "missing values", "fill them in, or remove those rows")
+    _refuse_infinite(rows, source)
     return rows
 
 
@@ -361,8 +356,8 @@ def _check_there(table: pd.DataFrame, source: str, names: Sequence[str], who: st
     if absent:
         hint = did_you_mean(absent[0], table.columns) if len(absent) == 1 else ""
         raise BadColumns(
-            f"{source} has no column {', '.join(map(repr, absent[:_MOST_NAMES]))}{hint}, which "
-            f"{who} asks for; it has {_list(table)}"
+            f"{source} has no column {_some(absent)}{hint}, which {who} asks for; it has "
+            f"{_some(table.columns)}"
         )
 
 
@@ -397,11 +392,10 @@ def _usable(table: pd.DataFrame, source: str, besides: str) -> tuple[list[str], 
     text = [name for name in table if table[name].dtype != float]
     empty = [name for name in table if name not in text and len(table) and table[name].isna().all()]
     if text:
-        examples = [f"{name!r} ({first_other(table[name])})" for name in text[:_MOST_NAMES]]
-        notes.append(f"left out what is not made of numbers: {_join(examples, len(text))}")
+        some = _some(text, lambda name: f"{name!r} ({first_other(table[name])})")
+        notes.append(f"left out what is not made of numbers: {some}")
     if empty:
-        names = [repr(name) for name in empty[:_MOST_NAMES]]
-        notes.append(f"left out what is empty: {_join(names, len(empty))}")
+        notes.append(f"left out what is empty: {_some(empty)}")
     usable = [name for name in table if name not in text and name not in empty]
     if not usable:
         raise BadColumns(
@@ -419,29 +413,26 @@ def _begins_with_an_index(table: pd.DataFrame) -> bool:
     return bool((values == counted).all() or (values == counted + 1).all())
 
 
-def _check_finite(rows: pd.DataFrame, source: str) -> None:
+def _refuse_infinite(rows: pd.DataFrame, source: str) -> None:
     infinite = rows.isin([np.inf, -np.inf])
-    if infinite.any(axis=None):
-        where = _where(infinite, source, "infinite values")
-        raise BadColumns(f"{where}; correct them, or remove those rows")
+    _refuse(infinite, source, "infinite values", "correct them, or remove those rows")
 
 
-def _where(found: pd.DataFrame, source: str, what: str) -> str:
-    """Return how often something was found, and where; rows count from 1, without the header."""
+def _refuse(found: pd.DataFrame, source: str, what: str, advice: str) -> None:
+    """Complain about values where `found` is true; rows count from 1, without the header."""
     rows, counts = found.any(axis=1).to_numpy(), found.sum()
-    columns = [f"{name!r} ({n})" for name, n in counts[counts > 0].items()]
-    return (
-        f"{source} has {what} in {_count(int(rows.sum()), 'row')} of {len(rows)} (the first is row "
-        f"{int(np.argmax(rows)) + 1}), columns {_join(columns[:_MOST_NAMES], len(columns))}"
-    )
+    if rows.any():
+        columns = _some(counts.index[counts > 0], lambda name: f"{name!r} ({counts[name]})")
+        raise BadColumns(
+            f"{source} has {what} in {_count(int(rows.sum()), 'row')} of {len(rows)} (the first is "
+            f"row {int(np.argmax(rows)) + 1}), columns {columns}; {advice}"
+        )
 
 
-def _list(table: pd.DataFrame) -> str:
-    return _join([repr(name) for name in table.columns[:_MOST_NAMES]], len(table.columns))
-
-
-def _join(parts: Sequence[str], n: int) -> str:
-    return ", ".join(parts) + (f" and {n - len(parts)} more" if n > len(parts) else "")
+def _some(names: Sequence[str], words: Callable[[str], str] = repr) -> str:
+    """Return the first names in words, and how many more there are."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join(map(words, names[:_MOST_NAMES])) + (f" and {more} more" if more > 0 else "")
 
 
 def _count(n: int, what: str) -> str:
