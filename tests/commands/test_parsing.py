@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -127,6 +129,21 @@ def test_version(capsys):
         main(["--version"])
     assert stop.value.code == 0
     assert capsys.readouterr().out == f"symbayes {__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["fit", "--help"]], ids=str)
+def test_help_waits_for_nothing_slow(words):
+    program = (
+        "import atexit, sys\nfrom symbayes.cli import main\n"
+        "slow = {'numba', 'pandas', 'scipy', 'sklearn', 'sympy', 'symbayes.experiments'}\n"
+        "atexit.register(lambda: print(slow & {*sys.modules}, file=sys.stderr))\n"
+        f"main({words!r})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout
+    assert done.stderr == "set()\n"
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])

@@ -7,9 +7,8 @@ import os
 
 import pandas as pd
 
-from .. import BayesianSymbolicRegressor
 from ..datasets import PAPER_FORMULAS, paper_task
-from .fit import fitted
+from .fit import Regressor, fitted
 from .output import answer_text, check_destination, deliver, print_files
 from .tables import Training
 
@@ -26,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     X, y = paper_task(TASK, noise=NOISE, random_state=SEED)
     print(f"{len(y)} rows of  y = {PAPER_FORMULAS[TASK]},  with {NOISE:.0%} noise\n", flush=True)
     table = pd.DataFrame(X, columns=["x0", "x1"])
-    model = BayesianSymbolicRegressor(random_state=SEED, progress=True)
+    model = Regressor(random_state=SEED, progress=True)
     fitted(model, Training(table, pd.Series(y, name="y")))
 
     def show(written: dict[str, str | None]) -> None:

@@ -6,7 +6,8 @@ import argparse
 import os
 import secrets
 import shlex
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .. import BayesianSymbolicRegressor, Formula
@@ -21,6 +22,17 @@ NOTED_FILES = ("file", "out", "report")
 NOTED_OPTIONS = ("target", "features", "weights", "drop_missing", "json", "quiet")
 
 
+class Regressor(BayesianSymbolicRegressor):
+    """The estimator of a command: its answer tells the verdict, its checkpoints note the call."""
+
+    _shows_verdict = False
+
+    def noting(self, call: dict[str, Any]) -> Regressor:
+        """Let checkpoints tell of which call they are."""
+        self._origin = call
+        return self
+
+
 def run(options: argparse.Namespace) -> int:
     """Fit a model, write it, and print its formulas."""
     if options.checkpoint is not None:
@@ -28,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     check_destinations(options)
     data = read_training(options)
     _check_formulas(options, list(data.X.columns))
-    model = BayesianSymbolicRegressor(
+    model = Regressor(
         operators=options.operators,
         n_terms=options.terms,
         known_terms=options.known,
@@ -45,8 +57,7 @@ def run(options: argparse.Namespace) -> int:
         random_state=secrets.randbelow(2**32) if options.seed is None else options.seed,
         progress=not options.quiet,
     )
-    model._origin = _origin(options)
-    return answer(fitted(model, data, options.checkpoint), data, options)
+    return answer(fitted(model.noting(_call(options)), data, options.checkpoint), data, options)
 
 
 def check_destinations(options: argparse.Namespace) -> None:
@@ -100,30 +111,25 @@ def answer(model: BayesianSymbolicRegressor, data: Training, options: argparse.N
 
 
 def fitted(
-    model: BayesianSymbolicRegressor, data: Training, checkpoint: str | None = None
+    model: Regressor, data: Training, checkpoint: str | None = None
 ) -> BayesianSymbolicRegressor:
     """Return a model after its fit."""
-    return finished(
-        model,
-        lambda: model.fit(data.X, data.y, data.weights, checkpoint=checkpoint),
-        checkpoint,
-    )
+    with stopping(checkpoint):
+        model.fit(data.X, data.y, data.weights, checkpoint=checkpoint)
+    # What is saved is not bound to the terminal it was made in.
+    return model.set_params(progress=False)
 
 
-def finished(
-    model: BayesianSymbolicRegressor, fit: Callable[[], object], checkpoint: str | None
-) -> BayesianSymbolicRegressor:
-    """Return a model after it was fitted; Ctrl-C ends that early, and a second one for good."""
-    model._shows_verdict = False  # the answer does
+@contextmanager
+def stopping(checkpoint: str | None) -> Iterator[None]:
+    """Say what is left of a fit that a second Ctrl-C has ended; the first one ends it early."""
     try:
-        fit()
+        yield
     except KeyboardInterrupt:
         left = "there was nothing to save" if checkpoint is None else (
             f"symbayes resume {shlex.quote(checkpoint)} continues from its checkpoint"
         )  # fmt: skip
         raise KeyboardInterrupt(f"stopped; {left}") from None
-    # What is saved is not bound to the terminal it was made in.
-    return model.set_params(progress=False)
 
 
 def _check_checkpoint(path: str, data: str) -> None:
@@ -142,7 +148,7 @@ def _check_checkpoint(path: str, data: str) -> None:
     check_destination("--checkpoint", path, [] if data == STANDARD_INPUT else [data])
 
 
-def _origin(options: argparse.Namespace) -> dict[str, Any]:
+def _call(options: argparse.Namespace) -> dict[str, Any]:
     """Return what it takes to resume this call from any folder."""
     noted = {name: getattr(options, name) for name in NOTED_OPTIONS}
     for name in NOTED_FILES:
