@@ -153,7 +153,7 @@ def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase
     """All workers are killed for good; the run goes on without a cluster, to the same draws."""
     monkeypatch.setattr(dask_workers, "_SECONDS_WITHOUT", 3.0)
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
     processes, client = cluster(2)
 

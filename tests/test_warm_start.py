@@ -122,7 +122,7 @@ def test_draws_that_agree_already_are_added_to(monkeypatch):
 
 def test_a_run_that_was_stopped_is_finished(endless, monkeypatch):
     # Reports after every round, however fast the machine is.
-    monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
     whole = in_steps(300)
     stop = {"n": 0}
@@ -179,7 +179,7 @@ def test_files_begin_anew(endless, tmp_path):
     loaded = symbayes.load(tmp_path / "a")
     assert loaded.warm_start is True
     assert answers(loaded, X) == answers(made, X)
-    with pytest.warns(SamplingWarning, match="nothing to go on with"):
+    with pytest.warns(SamplingWarning, match="no run to continue"):
         loaded.set_params(draws=100).fit(X, NOISY)
     assert draws_of(loaded) == draws_of(in_steps(100))
 
@@ -249,7 +249,7 @@ def test_fewer_draws(endless):
 def test_nothing_to_do(endless):
     made = in_steps(20)
     before = draws_of(made)
-    with pytest.warns(SamplingWarning, match="nothing left to draw; raise draws to go on"):
+    with pytest.warns(SamplingWarning, match="nothing left to draw; raise draws to continue"):
         made.fit(X, NOISY)
     assert draws_of(made) == before
 

@@ -33,7 +33,7 @@ from .samplers.run.turns import NoStart
 from .samplers.tempered import TemperedSampler
 from .samplers.trace import Find, Trace
 from .samplers.warm_start import remember, trace_to_go_on_with
-from .show.display import Display, reports
+from .show.display import Display, reporter_for
 from .storage.checkpoint import Checkpoints, Stored, begin_checkpoints
 
 # Parts of the time left after sampling for the posterior, and then for its table of formulas; the
@@ -69,9 +69,9 @@ def new_run(
         )  # fmt: skip
         if before is None and earlier is not None:
             warnings.warn(
-                "warm_start: there is no run to continue, so the fit begins anew; a model from a "
-                "file, one fitted without warm_start, or one that had not warmed up cannot be "
-                "continued",
+                "warm_start: there is no run to continue, so the fit starts from the beginning; a "
+                "model from a file, one fitted without warm_start, or one that had not warmed up "
+                "cannot be continued",
                 SamplingWarning,
                 stacklevel=3,
             )
@@ -121,7 +121,7 @@ def _run(
         watch = Watch(model.timeout, began)
         if model.timeout is not None:
             watch.keep_back(seconds_after(fitter))
-        report = reports(model.progress, display, writer, watch)
+        report = reporter_for(model.progress, display, writer, watch)
         # Chains share the cores; threads of the linear algebra would only get in their way.
         with threadpool_limits(1, user_api="blas"), watch:
             with workers_for(model.n_jobs, int(model.chains), client) as workers:

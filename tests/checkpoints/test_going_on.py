@@ -272,7 +272,7 @@ def test_it_is_no_parameter(path):
 @pytest.fixture
 def told(monkeypatch):
     """Progress is told after every round."""
-    monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
 
 
