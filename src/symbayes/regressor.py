@@ -19,16 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .cautions import SamplingWarning
 from .formula.formula import Formula
+from .inputs.parameters import RULES, WAYS, check_choice, check_level, generator
 from .inputs.prior import NoisePrior, TermsPrior, TreePrior, require_count
+from .inputs.sampler_settings import PaperSampler, TemperedSampler
+from .inputs.task import make_task
 from .inputs.validation import check_new_rows, check_new_target, target_name
 from .posterior.table import formulas_by_chain
 from .result import Result, combined
 from .run import new_run, resumed_run
-from .samplers.paper import PaperSampler
-from .samplers.parameters import RULES, WAYS, check_choice, check_level, generator
-from .samplers.posing import pose
-from .samplers.run.placing import check_client
-from .samplers.tempered import TemperedSampler
+from .samplers.run.workers import check_client
 from .show.notebook import formulas_html
 from .show.progress import Progress
 from .show.report.page import write_report
@@ -99,8 +98,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     warm_start : bool, default=False
         Whether a further `fit` on the same table continues where the last one ended, without
         warm-up and as if it had never stopped: `draws` is then the number in all. It may be raised,
-        and so may `timeout`; what draws depend on has to stay as it was. A fit whose warm-up was not
-        finished, or a model from a file, starts from the beginning.
+        and so may `timeout`; what draws depend on has to stay as it was. A fit whose warm-up was
+        not finished, or a model from a file, starts from the beginning.
     timeout : float, optional
         Seconds after which a fit ends with what it has, at most 75 % of them for warm-up;
         compilation is not counted. `diagnostics_["timed_out"]` says whether it was needed: the
@@ -265,7 +264,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         began = time.monotonic()
         check_client(client)
         path = None if checkpoint is None else refuse_existing(checkpoint)
-        task = pose(self, X, y, sample_weight)
+        task = make_task(self, X, y, sample_weight)
         self._keep(*new_run(self, task, target_name(y), began, client, path))
         return self
 
@@ -335,7 +334,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         began = time.monotonic()
         self._origin = stored.origin
         check_client(client)
-        task = pose(self, X, y, sample_weight)
+        task = make_task(self, X, y, sample_weight)
         stored.check_table(self, task.table)
         self._keep(*resumed_run(self, task, target_name(y), began, client, stored))
         return self

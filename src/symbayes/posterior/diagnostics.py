@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..cautions import Remedy
 from ..inputs.problem import Problem
-from ..kernels.choose import MOVE_NAMES
+from ..kernels.moves.choice import MOVE_NAMES
 from ..samplers.trace import Trace
 
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ..posterior.table import FormulaWriter
-from ..samplers.run.running import Report, Watch
 from .progress import SECONDS_PER_REPORT, Progress, Reporter, silent
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+    from ..posterior.table import FormulaWriter
+    from ..samplers.run.clock import Watch
+    from ..samplers.run.context import Report
 
 # Seconds between two lines at least, where no panel can be redrawn.
 _SECONDS_PER_LINE = 10.0

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..posterior.table import FormulaWriter
-from ..samplers.run.running import Status, Watch
+if TYPE_CHECKING:
+    from ..posterior.table import FormulaWriter
+    from ..samplers.run.clock import Watch
+    from ..samplers.run.context import Status
 
 #: Seconds between two reports, at least.
 SECONDS_PER_REPORT = 0.25
