@@ -300,7 +300,7 @@ def test_a_tree_is_drawn_the_same_wherever_it_hangs():
     np.testing.assert_allclose(np.diff(x[1:4]), np.diff(x[4:7]))
 
 
-def test_bars_of_formulas_that_begin_alike_can_be_told_apart(model, ax):
+def test_bars_of_formulas_that_begin_alike_can_be_distinguishable(model, ax):
     start = " + ".join(f"sin({i}.5*x0)" for i in range(25))
     texts = [f"1.25*{start} + x1", f"1.26*{start} - x1", f"1.27*{start} - cos(x1)", "x0"]
     formulas = model.formulas_.head(1).loc[[0] * 4].assign(formula=texts)
@@ -321,7 +321,7 @@ def test_an_axis_says_how_many_draws_are_shown(ax):
     assert ax.get_xlabel() == "draw, 2 chains side by side, 1 in 2 shown"
 
 
-def test_columns_whose_long_names_begin_alike_can_be_told_apart(ax):
+def test_columns_whose_long_names_begin_alike_can_be_distinguishable(ax):
     names = [f"temperature of the boundary layer at the {end}" for end in ("top", "bottom")]
     model = small(draws=20, tune=20).fit(pd.DataFrame(X, columns=names), NOISY)
     plots.plot_inclusion(model, ax=ax)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import symbayes
 from symbayes import PaperSampler, SamplingWarning, TemperedSampler, TreePrior
-from symbayes.samplers import rounds, tempered
+from symbayes.samplers import tempered
 from symbayes.show import display, progress
 
 from .fits import EXACT, X, assert_same, small
@@ -30,7 +30,7 @@ def model(**options):
 def endless(monkeypatch):
     """Nothing ends early, and rounds end after every seventh draw."""
     monkeypatch.setattr(tempered, "settled", lambda *_: False)
-    monkeypatch.setattr(rounds, "LARGEST_ROUND", 7)
+    monkeypatch.setattr(tempered, "LARGEST_ROUND", 7)
 
 
 def draws_of(fitted):
@@ -122,7 +122,7 @@ def test_draws_that_agree_already_are_added_to(monkeypatch):
 
 def test_a_run_that_was_stopped_is_finished(endless, monkeypatch):
     # Reports after every round, however fast the machine is.
-    monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
     whole = in_steps(300)
     stop = {"n": 0}
@@ -179,7 +179,7 @@ def test_files_begin_anew(endless, tmp_path):
     loaded = symbayes.load(tmp_path / "a")
     assert loaded.warm_start is True
     assert answers(loaded, X) == answers(made, X)
-    with pytest.warns(SamplingWarning, match="nothing to go on with"):
+    with pytest.warns(SamplingWarning, match="no run to continue"):
         loaded.set_params(draws=100).fit(X, NOISY)
     assert draws_of(loaded) == draws_of(in_steps(100))
 
@@ -191,9 +191,9 @@ def test_stacked_models_go_on(endless):
 
 def test_without_it_nothing_is_kept(endless):
     made = in_steps(50)
-    assert not hasattr(clone(made), "_earlier")
+    assert not hasattr(clone(made), "result_")
     made.set_params(warm_start=False).fit(X, NOISY)
-    assert not hasattr(made, "_earlier")
+    assert made.result_.run is None
     assert_same(made, model(draws=50).fit(X, NOISY))
 
 
@@ -230,7 +230,7 @@ def test_another_table(endless, table, y, weights):
 )  # fmt: skip
 def test_other_beliefs(endless, changed):
     made = in_steps(20)
-    with pytest.raises(ValueError, match="goes on with the draws of the earlier fit"):
+    with pytest.raises(ValueError, match="adds to the draws of the earlier fit"):
         made.set_params(draws=40, **changed).fit(X, NOISY)
 
 
@@ -249,7 +249,7 @@ def test_fewer_draws(endless):
 def test_nothing_to_do(endless):
     made = in_steps(20)
     before = draws_of(made)
-    with pytest.warns(SamplingWarning, match="nothing left to draw; raise draws to go on"):
+    with pytest.warns(SamplingWarning, match="nothing left to draw; raise draws to continue"):
         made.fit(X, NOISY)
     assert draws_of(made) == before
 

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from .formula.formula import Formula
     from .formula.operators import OPERATOR_SETS, OPERATORS
     from .inputs.prior import NoisePrior, TermsPrior, TreePrior
+    from .inputs.sampler_settings import PaperSampler, TemperedSampler
     from .regressor import BayesianSymbolicRegressor, load
-    from .samplers.paper import PaperSampler
-    from .samplers.run.elsewhere import ClusterError
-    from .samplers.tempered import TemperedSampler
+    from .samplers.run.remote import ClusterError
     from .show.progress import Progress
     from .storage.archive import ModelFileError
 
@@ -26,16 +25,16 @@ _HOMES = {
     "OPERATORS": "formula.operators",
     "OPERATOR_SETS": "formula.operators",
     "BayesianSymbolicRegressor": "regressor",
-    "ClusterError": "samplers.run.elsewhere",
+    "ClusterError": "samplers.run.remote",
     "ConvergenceWarning": "cautions",
     "DataWarning": "cautions",
     "Formula": "formula.formula",
     "ModelFileError": "storage.archive",
     "NoisePrior": "inputs.prior",
-    "PaperSampler": "samplers.paper",
+    "PaperSampler": "inputs.sampler_settings",
     "Progress": "show.progress",
     "SamplingWarning": "cautions",
-    "TemperedSampler": "samplers.tempered",
+    "TemperedSampler": "inputs.sampler_settings",
     "TermsPrior": "inputs.prior",
     "TreePrior": "inputs.prior",
     "load": "regressor",

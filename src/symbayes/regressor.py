@@ -19,16 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .cautions import SamplingWarning
 from .formula.formula import Formula
+from .inputs.parameters import RULES, WAYS, check_choice, check_level, generator
 from .inputs.prior import NoisePrior, TermsPrior, TreePrior, require_count
+from .inputs.sampler_settings import PaperSampler, TemperedSampler
+from .inputs.task import make_task
 from .inputs.validation import check_new_rows, check_new_target, target_name
 from .posterior.table import formulas_by_chain
 from .result import Result, combined
 from .run import new_run, resumed_run
-from .samplers.paper import PaperSampler
-from .samplers.parameters import RULES, WAYS, check_choice, check_level, generator
-from .samplers.posing import pose
-from .samplers.run.placing import check_client
-from .samplers.tempered import TemperedSampler
+from .samplers.run.workers import check_client
 from .show.notebook import formulas_html
 from .show.progress import Progress
 from .show.report.page import write_report
@@ -81,29 +80,29 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         integrated out; "paper" is the sampler of the paper,
         with a fixed number of terms (2 if `n_terms` is "auto").
     draws : int, default=1000
-        Draws a chain, at most; fewer when they agree before or formulas are very large. Of more
-        than 10,000 a chain (80,000 in all), equally spaced ones are kept.
+        Draws per chain, at most; fewer when chains agree earlier or formulas are very large. Of
+        more than 10,000 per chain (80,000 in all), equally spaced ones are kept.
     tune : int, optional
-        Draws a chain for warm-up, thrown away. With the default sampler it is the most that a
+        Draws per chain for warm-up, thrown away. With the default sampler it is the most that a
         search may take, 15000 if not given; it ends sooner when the answer is settled.
     chains : int, default=4
         Independent chains; with the default sampler, ladders of tempered chains.
     combine : "pool" or "stack", default="pool"
         How chains become one answer: every chain counts the same, or by stacking weights, with
         which their mixture predicts best the training rows, each left out in turn. Stacking is for
-        chains that have not agreed, as the verdict tells; `combined` does it after a fit.
+        chains that have not agreed, as the verdict says; `combined` does it after a fit.
     model_selection : "probability", "one_standard_error" or "accuracy", default="probability"
         What makes the best formula: it is the most probable, the simplest whose mean squared error
         is within one standard error of the smallest, or the one with the smallest error. `select`
         answers for the other rules.
     warm_start : bool, default=False
-        Whether a further `fit` on the same table goes on where the last one ended, without warm-up
-        and as if it had never stopped: `draws` is then the number in all. It may be raised, and so
-        may `timeout`; what draws depend on has to stay as it was. A fit whose warm-up was not
-        finished, or a model from a file, begins anew.
+        Whether a further `fit` on the same table continues where the last one ended, without
+        warm-up and as if it had never stopped: `draws` is then the number in all. It may be raised,
+        and so may `timeout`; what draws depend on has to stay as it was. A fit whose warm-up was
+        not finished, or a model from a file, starts from the beginning.
     timeout : float, optional
         Seconds after which a fit ends with what it has, at most 75 % of them for warm-up;
-        compilation is not counted. `diagnostics_["timed_out"]` tells whether it was needed: the
+        compilation is not counted. `diagnostics_["timed_out"]` says whether it was needed: the
         result then depends on how fast the machine was, and may differ for the same
         `random_state`.
     n_jobs : int, default=-1
@@ -137,7 +136,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     history_ : DataFrame
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
-        Printed, its arrays are told by their sizes.
+        When printed, arrays are shown by their sizes.
         `verdict`, in plain words: whether the run has converged, why, and what to do; `converged`,
         the same as a bool: at least two chains agree, or the formula found is exact; `r_hat` and
         `effective_draws` of log-likelihood, size, use of each column, leading formulas and
@@ -151,7 +150,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Besides `proposals` and `evaluations` (with those of the search), `acceptance` by move,
         `seconds`, `log_likelihood` of the draws of each chain and `log_likelihood_by_temperature`,
         whether the run was `interrupted`, `timed_out` or `settled` before its budget was spent,
-        `restarts` of the warm-up, `thinning` (of so many draws one was kept, so that memory stays
+        `restarts` of the warm-up, `thinning` (one of this many draws was kept, so that memory stays
         within limits), `found` (what the search came upon, and after how many seconds), and for
         each ladder of temperatures its `powers`, `swap_rates` and `round_trips`.
     result_ : Result
@@ -246,8 +245,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             (``with joblib.parallel_config(backend="dask")``, or "loky"). The result is the same.
         checkpoint : str or path-like, optional
             A new file, to which the state of the run is written when it begins, every minute or so,
-            and when it ends: what was killed goes on from there with `resume`, to the same draws.
-            The one before stays beside it as ``PATH.previous``.
+            and when it ends: `resume` continues a run that was killed from there, with the same
+            draws.
+            The previous one stays beside it as ``PATH.previous``.
 
         Returns
         -------
@@ -264,7 +264,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         began = time.monotonic()
         check_client(client)
         path = None if checkpoint is None else refuse_existing(checkpoint)
-        task = pose(self, X, y, sample_weight)
+        task = make_task(self, X, y, sample_weight)
         self._keep(*new_run(self, task, target_name(y), began, client, path))
         return self
 
@@ -280,18 +280,18 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         progress: bool | Callable[[Progress], object] | None = None,
         client: Any = None,
     ) -> Model:
-        """Go on with a run from its checkpoint, as if it had never stopped.
+        """Resume a run from its checkpoint, as if it had never stopped.
 
         Parameters
         ----------
         path : str or path-like
             What was passed to `fit` as `checkpoint`. If that file is damaged, the one before it
-            is used, and a warning says so. The run goes on writing to it.
+            is used, and a warning says so. The run keeps writing to it.
         X, y, sample_weight
             The table of that fit; another one is refused.
         n_jobs, progress : optional
-            As the parameters of the estimator; None leaves them as they were, but that no
-            function is kept for `progress`.
+            As the parameters of the estimator; None leaves them as they were; a function
+            given as `progress` is not kept.
         client : dask.distributed.Client, optional
             As for `fit`.
 
@@ -334,7 +334,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         began = time.monotonic()
         self._origin = stored.origin
         check_client(client)
-        task = pose(self, X, y, sample_weight)
+        task = make_task(self, X, y, sample_weight)
         stored.check_table(self, task.table)
         self._keep(*resumed_run(self, task, target_name(y), began, client, stored))
         return self
@@ -529,7 +529,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         DataFrame
-            One row a constant, in the order and with the sign in which they stand in the text:
+            One row per constant, in the order and with the sign in which they stand in the text:
             `value`, `std`, `lower` and `upper`. The last three are infinite for constants that
             others can make up for.
         """
@@ -550,7 +550,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         n : int
-            Formulas a chain, at most.
+            Formulas per chain, at most.
 
         Returns
         -------
@@ -663,7 +663,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         max_rows : int
             Training rows in `log_likelihood`, `posterior_predictive` and the data, at most. Of more
             a random sample is taken, always the same one; the coordinate `row` names them. A model
-            keeps 10,000 rows at most. Each takes 16 bytes a draw.
+            keeps 10,000 rows at most. Each takes 16 bytes per draw.
         random_state : int, RandomState or None
             Seed for coefficients, noise and new observations.
 

@@ -22,7 +22,7 @@ from .posterior.posterior import Posterior
 from .posterior.prediction import FAR, AcceptedModels
 from .posterior.stacking import reweighted, stack
 from .posterior.table import pareto, select
-from .samplers.warm_start import Earlier
+from .samplers.sampling import Earlier
 
 #: Training rows that are kept for plots, reports and ArviZ, at most.
 MOST_ROWS_KEPT = 10_000

@@ -16,6 +16,8 @@ from threadpoolctl import threadpool_limits
 from .cautions import ConvergenceWarning, Remedy, SamplingWarning
 from .deadline import Deadline, OutOfTime
 from .fitting.fitter import Fitter
+from .inputs.sampler_settings import TemperedSampler
+from .inputs.task import Task
 from .inputs.validation import LARGE, column_name, feature_names
 from .kernels import units
 from .posterior.diagnostics import cut_short, effort, history, nothing_new
@@ -24,16 +26,14 @@ from .posterior.prediction import AcceptedModels
 from .posterior.table import FormulaWriter, select
 from .posterior.verdict import judge
 from .result import MOST_ROWS_KEPT, Result, combined, with_diagnostics, with_stacking
-from .samplers.pause import Point, save_nothing
-from .samplers.posing import Task
-from .samplers.run.elsewhere import ClusterError
-from .samplers.run.placing import workers_for
-from .samplers.run.running import Report, Watch, Workers
-from .samplers.run.turns import NoStart
-from .samplers.tempered import TemperedSampler
-from .samplers.trace import Find, Trace
-from .samplers.warm_start import remember, trace_to_go_on_with
-from .show.display import Display, reports
+from .samplers.run.clock import Watch
+from .samplers.run.context import RunContext
+from .samplers.run.remote import ClusterError
+from .samplers.run.scheduler import NoStart
+from .samplers.run.workers import workers_for
+from .samplers.sampling import remember, sample, trace_to_extend
+from .samplers.trace import Find, RunState, Trace
+from .show.display import Display, reporter_for
 from .storage.checkpoint import Checkpoints, Stored, begin_checkpoints
 
 # Parts of the time left after sampling for the posterior, and then for its table of formulas; the
@@ -63,20 +63,20 @@ def new_run(
     before = None
     if model.warm_start:
         earlier = getattr(model, "result_", None)
-        before = trace_to_go_on_with(
+        before = trace_to_extend(
             None if earlier is None else earlier.run, task.problem, task.sampler,
             int(model.chains), int(model.draws),
         )  # fmt: skip
         if before is None and earlier is not None:
             warnings.warn(
-                "warm_start: there is no run to continue, so the fit begins anew; a model from a "
-                "file, one fitted without warm_start, or one that had not warmed up cannot be "
-                "continued",
+                "warm_start: there is no run to continue, so the fit starts from the beginning; a "
+                "model from a file, one fitted without warm_start, or one that had not warmed up "
+                "cannot be continued",
                 SamplingWarning,
                 stacklevel=3,
             )
     entropy = task.random_state.randint(0, 2**31 - 1, size=4).tolist()
-    start = Point(before)
+    start = RunState(before)
     checkpoints = None
     if checkpoint is not None:
         checkpoints = begin_checkpoints(checkpoint, model, task.table, entropy, start)
@@ -99,7 +99,7 @@ def _run(
     began: float,
     client: Any,
     entropy: list[int],
-    start: Callable[[], Point],
+    start: Callable[[], RunState],
     checkpoints: Checkpoints | None,
     before: Trace | None = None,
 ) -> tuple[Result, SamplingWarning | None]:
@@ -121,12 +121,14 @@ def _run(
         watch = Watch(model.timeout, began)
         if model.timeout is not None:
             watch.keep_back(seconds_after(fitter))
-        report = reports(model.progress, display, writer, watch)
+        report = reporter_for(model.progress, display, writer, watch)
         # Chains share the cores; threads of the linear algebra would only get in their way.
         with threadpool_limits(1, user_api="blas"), watch:
             with workers_for(model.n_jobs, int(model.chains), client) as workers:
+                save = None if checkpoints is None else partial(checkpoints.save, watch)
+                context = RunContext(workers, watch, report, save)
                 trace = point.trace if point.finished else _sample(
-                    model, task, entropy, workers, watch, report, point, checkpoints
+                    model, task, entropy, context, point, checkpoints
                 )  # fmt: skip
             assert trace is not None
             if checkpoints is not None and not point.finished:
@@ -144,25 +146,21 @@ def _sample(
     model: Any,
     task: Task,
     entropy: list[int],
-    workers: Workers,
-    watch: Watch,
-    report: Report,
-    point: Point,
+    context: RunContext,
+    point: RunState,
     checkpoints: Checkpoints | None,
 ) -> Trace:
     sampler, problem = task.sampler, task.problem
     try:
-        return sampler.sample(
+        return sample(
+            sampler,
             problem,
             tune=sampler.tune if model.tune is None else int(model.tune),
             draws=int(model.draws),
             guesses=task.guesses,
             seeds=np.random.SeedSequence(entropy).spawn(int(model.chains)),
-            workers=workers,
-            watch=watch,
-            progress=report,
+            run=context,
             before=point,
-            save=save_nothing if checkpoints is None else partial(checkpoints.save, watch),
         )
     except NoStart:
         raise ValueError(

@@ -15,8 +15,8 @@ import pandas as pd
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from ..cautions import DataWarning, Remedy
+from ..kernels.chain import zeros
 from ..kernels.evaluate import padded
-from ..kernels.memory import zeros
 
 FEWEST_ROWS = 3
 # Fewer rows than these get a warning.

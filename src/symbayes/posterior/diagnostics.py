@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..cautions import Remedy
 from ..inputs.problem import Problem
-from ..kernels.choose import MOVE_NAMES
+from ..kernels.moves.choice import MOVE_NAMES
 from ..samplers.trace import Trace
 
 
@@ -65,7 +65,7 @@ def nothing_new(before: Trace | None, trace: Trace) -> tuple[str | Remedy, ...] 
     """
     if before is None or trace.interrupted or trace.counts.sum() > before.counts.sum():
         return None
-    return ("warm_start: there was nothing left to draw; ", Remedy.RAISE_DRAWS, " to go on")
+    return ("warm_start: there was nothing left to draw; ", Remedy.RAISE_DRAWS, " to continue")
 
 
 def effort(trace: Trace) -> Diagnostics:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from ..inputs.parameters import generator
 from ..inputs.prior import require_count
 from ..posterior.posterior import Posterior, columns_of, state_key, systematic
 from ..posterior.prediction import Mixture
 from ..posterior.table import fitted_formula
 from ..result import Result
-from ..samplers.parameters import generator
 from ..version import __version__
 
 # What ArviZ 0.x says of ArviZ 1.x whenever it is imported; to_arviz is ready for both.

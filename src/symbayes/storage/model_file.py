@@ -17,13 +17,13 @@ from ..formula.expression import Expression, constants
 from ..formula.formula import Formula
 from ..formula.operators import operator_weights
 from ..formula.printing import ALL_DIGITS
+from ..inputs.parameters import check_parameters, check_seed, terms_for
 from ..inputs.prior import resolve_feature_weights
 from ..inputs.validation import FEWEST_ROWS, Table
 from ..posterior.diagnostics import Diagnostics
 from ..posterior.posterior import Posterior
 from ..posterior.table import formula_table
 from ..result import Result
-from ..samplers.parameters import check_parameters, check_seed, terms_for
 from .archive import Arrays, damaged, read_archive, write_archive
 from .parts import Parts
 from .plain_values import ValueReader, ValueWriter

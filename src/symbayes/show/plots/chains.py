@@ -79,7 +79,7 @@ def plot_trace(model: Any, chain: int | None = None, ax: Any = None) -> Any:
 
 
 def _traces(diagnostics: dict[str, Any]) -> list[np.ndarray]:
-    """Return for each chain an array with a row a draw and a column a temperature."""
+    """Return for each chain an array with a row per draw and a column per temperature."""
     by_temperature = diagnostics["log_likelihood_by_temperature"]
     return [
         values if values.shape[1] else one[:, None]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...inputs.prior import require_count
-from .canvas import BLUE, GREY, ORANGE, axes_for, result_of, told_apart
+from .canvas import BLUE, GREY, ORANGE, axes_for, distinguishable, result_of
 
 # Characters of a name, and of a formula in the narrowest Axes.
 _LONGEST_NAME, _FEWEST_LETTERS = 28, 30
@@ -61,7 +61,7 @@ def plot_formulas(model: Any, n: int = 10, ax: Any = None) -> Any:
         ax.figure.set_figheight(1.0 + 0.62 * len(first))
     points = ax.get_window_extent().height * 72 / ax.figure.dpi
     two = points > _POINTS_OF_TWO_LINES * len(first)
-    texts = _on_two_lines(texts, width) if two else told_apart(texts, width)
+    texts = _on_two_lines(texts, width) if two else distinguishable(texts, width)
     _bars(ax, first["probability"].to_numpy(), "probability", height=0.35)
     ax.set_yticks([])
     # Formulas are long: they stand above their bars, where there is room.
@@ -110,7 +110,7 @@ def plot_inclusion(model: Any, n: int = 20, ax: Any = None) -> Any:
     ranked = inclusion.sort_values(ascending=False, kind="stable")
     first = ranked.head(int(n))
     ax = axes_for(ax, height=1.0 + 0.28 * len(first))
-    names = [name or "(no name)" for name in told_apart(first.index.map(str), _LONGEST_NAME)]
+    names = [name or "(no name)" for name in distinguishable(first.index.map(str), _LONGEST_NAME)]
     _bars(ax, first.to_numpy(), "probability", height=0.7)
     ax.set_yticks(range(len(names)), labels=names, fontsize="small", parse_math=False)
     more = f"The first {len(first)} of {len(ranked)}" if len(ranked) > len(first) else "All"
@@ -169,7 +169,7 @@ def plot_pareto(model: Any, ax: Any = None) -> Any:
 def _on_two_lines(texts: list[str], width: int) -> list[str]:
     """Return what there is room for of each text, broken at a space or operator nearby."""
     lines = []
-    for text in told_apart(texts, 2 * width - _LONGEST_WORD):
+    for text in distinguishable(texts, 2 * width - _LONGEST_WORD):
         end = len(text)
         if end > width:
             breaks = re.finditer(r" |(?<!\*)[*/](?!\*)", text[:width])

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...inputs.parameters import check_level
 from ...inputs.validation import check_new_rows, check_new_target
 from ...result import Result
-from ...samplers.parameters import check_level
 from .canvas import BLUE, GREY, ORANGE, axes_for, cropped, result_of
 
 # More points do not show more; the same ones are drawn every time.

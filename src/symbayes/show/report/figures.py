@@ -25,7 +25,7 @@ _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _REFERENCE = re.compile(r"(?<=#)\w+")
 # The font is the page's.
 _FONT = re.compile(r"font-family: [^;]*; ")
-# A phone shows so many inches without shrinking them much.
+# Inches that a phone shows without shrinking them much.
 _WIDTH, _HEIGHT = 4.0, 3.2
 
 

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from ..formula.operators import operator_weights
-from ..inputs.prior import (
+from .parameters import check_parameters, check_seed, terms_for
+from .prior import (
     TermsPrior,
     TreePrior,
     check_buildable,
     noise_prior,
     resolve_feature_weights,
 )
-from ..inputs.problem import Problem, make_problem
-from ..inputs.user_formulas import check_known, guessed_trees, known_trees, texts_of
-from ..inputs.validation import Table, check_table, feature_names
-from .parameters import Sampler, check_parameters, check_seed, terms_for
+from .problem import Problem, make_problem
+from .sampler_settings import Sampler
+from .user_formulas import check_known, guessed_trees, known_trees, texts_of
+from .validation import Table, check_table, feature_names
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Task:
     guesses: list[list[np.ndarray]]
 
 
-def pose(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
+def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     """Check parameters and data of an estimator, which is told names and number of the columns."""
     sampler = check_parameters(model)
     random_state = check_seed(model.random_state)
