@@ -109,6 +109,19 @@ def test_kernels_know_nothing_above():
                     assert room(module) in KERNELS_MAY_IMPORT, name
 
 
+def test_the_command_line_uses_no_private_attributes():
+    wrong = [
+        f"{name}: {ast.unparse(node)}"
+        for name, path in FILES.items()
+        if room(name) == "cli"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and ast.unparse(node.value) not in ("self", "argparse")
+    ]
+    assert not wrong
+
+
 def test_public_names_are_documented():
     assert len(set(symbayes.__all__)) == len(symbayes.__all__)
     for name in symbayes.__all__:

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..formula.operators import BY_OPCODE, OPERATORS, operator_hint
+from ..formula.operators import OPERATORS, operator_hint
 from ..kernels import opcodes
 
 
@@ -329,16 +329,12 @@ def _column_index(key: str | int, names: Sequence[str]) -> int:
 
 
 def _weight(key: str | int, weight: float) -> float:
-    if isinstance(weight, bool) or not isinstance(weight, int | float | np.number):
-        raise TypeError(
-            f"feature_weights: the weight of {key!r} must be a number, not {type(weight).__name__}"
-        )
-    if not np.isfinite(weight) or weight < 0:
+    value = require_real("feature_weights", f"the weight of {key!r}", weight)
+    if value < 0:
         raise ValueError(
-            f"feature_weights: the weight of {key!r} is {weight}; it must be finite and not "
-            "negative"
+            f"feature_weights: the weight of {key!r} is {weight}; it must not be negative"
         )
-    return float(weight)
+    return value
 
 
 class StatePrior:
@@ -366,7 +362,7 @@ class StatePrior:
         self._splits = [math.log(split) for split in splits]
         self._leaves = [math.log1p(-split) for split in splits]
         self._operators = {
-            OPERATORS[name].opcode: (BY_OPCODE[OPERATORS[name].opcode].arity, math.log(weight))
+            OPERATORS[name].opcode: (OPERATORS[name].arity, math.log(weight))
             for name, weight in operator_weights.items()
         }
         self._slope = _Student(tree.slope_shape, tree.slope_scale)
