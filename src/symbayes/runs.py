@@ -35,7 +35,7 @@ from .samplers.trace import Find, Trace
 from .samplers.warm_start import remember
 from .show.display import Display, reports
 from .show.progress import Progress
-from .storage.checkpoint import Checkpoints, Stored, read_checkpoint
+from .storage.checkpoint import CheckpointWriter, LoadedCheckpoint, read_checkpoint
 
 #: Training rows that a fitted model keeps for plots, reports and ArviZ, at most.
 MOST_ROWS_KEPT = 10_000
@@ -123,7 +123,12 @@ class Runs(ChainAnswers):
         return cls(**stored.parameters | changed)._go_on(stored, X, y, sample_weight, client)
 
     def _go_on(
-        self: Estimator, stored: Stored, X: Any, y: Any, sample_weight: Any, client: Any = None
+        self: Estimator,
+        stored: LoadedCheckpoint,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        client: Any = None,
     ) -> Estimator:
         """Go on with the run of a checkpoint, whose parameters these are."""
         began = time.monotonic()
@@ -132,7 +137,7 @@ class Runs(ChainAnswers):
         task = pose(self, X, y, sample_weight)
         stored.check_table(self, task.table)
         return self._run(
-            task, stored.entropy, client, stored.checkpoints(),
+            task, stored.entropy, client, stored.writer(),
             lambda: stored.point(task, int(self.chains)), None, began, stored.seconds,
         )  # fmt: skip
 
@@ -141,7 +146,7 @@ class Runs(ChainAnswers):
         task: Task,
         entropy: list[int],
         client: Any,
-        checkpoints: Checkpoints | None,
+        checkpoints: CheckpointWriter | None,
         start: Callable[[], Point],
         before: Trace | None,
         began: float,
@@ -195,7 +200,7 @@ class Runs(ChainAnswers):
         watch: Watch,
         report: Report,
         point: Point,
-        checkpoints: Checkpoints | None,
+        checkpoints: CheckpointWriter | None,
     ) -> Trace:
         sampler, problem = task.sampler, task.problem
         try:

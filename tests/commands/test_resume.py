@@ -32,7 +32,7 @@ def stopped(monkeypatch, capsys):
 
         with monkeypatch.context() as patch:
             patch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
-            patch.setattr(checkpoint.Checkpoints, "finish", finish)
+            patch.setattr(checkpoint.CheckpointWriter, "finish", finish)
             assert main([*command, *words]) == 1
         capsys.readouterr()
 
@@ -171,7 +171,7 @@ def test_ctrl_c_tells_how_to_go_on(capsys, monkeypatch):
     monkeypatch.setattr(Display, "interval", 0.0)
     words = [*FIT, "--draws", "300"]
     assert main(words) == 130
-    assert "symbayes resume 'run' goes on from its checkpoint" in capsys.readouterr().err
+    assert "symbayes resume 'run' resumes from its checkpoint" in capsys.readouterr().err
     assert main(["resume", "run", "--json"]) == 0
     resumed = json.loads(capsys.readouterr().out)
     whole = answer_of(capsys, [*words[:-4], "--draws", "300", "--json"])

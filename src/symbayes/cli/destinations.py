@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from ..storage.whole_file import replacing
+from ..storage.atomic import replacing
 from .messages import UsageError
 
 _RESCUED = "symbayes-interrupted"

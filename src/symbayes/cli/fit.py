@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import BayesianSymbolicRegressor, Formula
+from ..storage.atomic import previous_of
 from ..storage.checkpoint import NoCheckpoint, refuse_existing
-from ..storage.whole_file import previous_of
 from .answer_text import answer_text
 from .columns import Training, training
 from .delivery import deliver

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ..inputs.validation import feature_names
-from ..storage.whole_file import replacing
+from ..storage.atomic import replacing
 from .columns import new_rows
 from .destinations import check_destination
 from .messages import UsageError

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ..inputs.column_types import first_lost
-from ..storage.regular_file import NotAFile, open_file
+from ..storage.atomic import NotAFile, open_file
 
 #: What stands for standard input.
 STANDARD_INPUT = "-"

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from .. import BayesianSymbolicRegressor
-from ..storage.checkpoint import Stored, read_checkpoint
+from ..storage.checkpoint import LoadedCheckpoint, read_checkpoint
 from .fit import answer, check_destinations, finished, read_training
 from .messages import UsageError, say
 from .reading import STANDARD_INPUT
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     return answer(model, data, noted)
 
 
-def _with_origin(options: argparse.Namespace, stored: Stored) -> argparse.Namespace:
+def _with_origin(options: argparse.Namespace, stored: LoadedCheckpoint) -> argparse.Namespace:
     """Return the options of the fit, in part replaced by those of this call."""
     origin = stored.origin
     if origin is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..storage.regular_file import open_file
+from ..storage.atomic import open_file
 
 #: What signals are made of.
 PRICES = ("open", "high", "low", "close")

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from ...storage.whole_file import replacing
+from ...storage.atomic import replacing
 from .answer import answer
 from .detail import detail
 from .markup import Markup, element, joined
