@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .. import __version__
-from ..experiments.reproduce import ALL, EXPERIMENTS, METHODS, TASKS
+from ..experiments import ALL, EXPERIMENTS, METHODS, TASKS
 from ..formula.operators import OPERATOR_SETS
 from ..samplers.parameters import RULES, WAYS
 from . import demo, fit, info, predict, report, reproduce, resume, show
@@ -295,7 +295,7 @@ def _add_model(command: argparse.ArgumentParser, nargs: str | None = None) -> No
 
 
 def _add_reproduce(commands: argparse._SubParsersAction) -> None:
-    what = "\n".join(f"  {name:<12} {one.title}" for name, one in EXPERIMENTS.items())
+    what = "\n".join(f"  {name:<12} {title}" for name, title in EXPERIMENTS.items())
     command = _add(
         commands, "reproduce", reproduce.run, "do the experiments of the paper again",
         "Do the experiments of the paper again, beside its published figures.\n\n"
@@ -303,7 +303,7 @@ def _add_reproduce(commands: argparse._SubParsersAction) -> None:
         "  symbayes reproduce accuracy --quick            a look at the table of errors\n"
         "  symbayes reproduce all --out results           everything there is, for hours\n"
         "  symbayes reproduce signals --prices index.csv  date, open, high, low, close\n\n"
-        "A call that was stopped goes on where it was: what is finished is kept in\n"
+        "The same call continues one that was stopped: what is finished is kept in\n"
         "DIR/runs.jsonl.",
     )  # fmt: skip
     command.add_argument("experiment", choices=[*EXPERIMENTS, ALL], metavar="EXPERIMENT")
