@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 import numpy as np
@@ -10,37 +11,36 @@ from benchmarks.chains import problem_for
 from benchmarks.problems import charge_in_fields
 from benchmarks.report import Section, Table
 from symbayes import TermsPrior
+from symbayes.inputs.problem import Problem
+from symbayes.inputs.sampler_settings import TemperedSampler
 from symbayes.samplers.ladder import LARGEST_ROUND, Replicas, Round
-from symbayes.samplers.run.elsewhere import Elsewhere
-from symbayes.samplers.run.workbench import Bundle, Name, work
-from symbayes.samplers.tempered import TemperedSampler
+from symbayes.samplers.run.remote import Batch, Executor, ProblemKey, run_batch
+from symbayes.samplers.run.workers import Workers
 from symbayes.samplers.trace import ChainTrace
 
 _ROWS, _NOISE = 1_000, 0.01
 _LADDERS = 10_000
 
 
-class _Here(Elsewhere):
+class _Here(Executor):
     """Workers of this very process, whose seconds and bytes are counted."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seconds, self.sent, self.returned = 0.0, 0, 0
 
-    def _at_a_time(self) -> int:
+    def slots(self) -> int:
         return 8
 
-    def _carry_out_all(self, bundles: list[Bundle]) -> list[bytes]:
+    def run(self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]) -> list[bytes]:
         start = perf_counter()
-        answers = [
-            work(bundle, {name: self._problem(name) for name in bundle.names}) for bundle in bundles
-        ]
+        answers = [run_batch(batch, {k: problems[k] for k in batch.keys}) for batch in batches]
         self.seconds += perf_counter() - start
-        self.sent += sum(len(bundle.tasks) for bundle in bundles)
+        self.sent += sum(len(batch.tasks) for batch in batches)
         self.returned += sum(map(len, answers))
         return answers
 
-    def _forget(self, name: Name) -> None:
+    def close(self) -> None:
         pass
 
 
@@ -67,7 +67,7 @@ def measure(quick: bool) -> Section:
     for i in range(rounds + 1):
         place, traces = _Here(), [ChainTrace() for _ in ladders]
         start = perf_counter()
-        place.advance(ladders, [order] * n)
+        Workers(executor=place).advance(ladders, [order] * n)
         for ladder, trace in zip(ladders, traces, strict=True):
             trace.extend(ladder.output, LARGEST_ROUND)
         end = perf_counter()

@@ -18,18 +18,25 @@ import numpy as np
 from ..cautions import SamplingWarning
 from ..inputs.checksums import checksum
 from ..inputs.problem import Problem
+from ..inputs.task import Task
 from ..inputs.validation import Table, feature_names
-from ..kernels.choose import N_MOVES
+from ..kernels.moves.choice import N_MOVES
 from ..kernels.opcodes import N_OPCODES
 from ..kernels.run import KEPT
 from ..kernels.tree import NODE
-from ..samplers.ladder import Replicas
-from ..samplers.ladder_state import LadderState
-from ..samplers.paper import PaperChain, PaperSampler
-from ..samplers.pause import Pause, Point, SearchState
-from ..samplers.posing import Task
-from ..samplers.run.running import Watch
-from ..samplers.trace import ChainTrace, Find, LadderRecord, Trace, split_terms
+from ..samplers.run.clock import Watch
+from ..samplers.sampling import state_like
+from ..samplers.trace import (
+    ChainTrace,
+    DrawingState,
+    Find,
+    LadderRecord,
+    LadderState,
+    RunState,
+    SearchState,
+    Trace,
+    split_terms,
+)
 from ..version import __version__
 from .archive import Arrays, ModelFileError, naming, path_text, read_archive, require, write_archive
 from .atomic import open_file, previous_of, remove_unfinished
@@ -91,7 +98,7 @@ class CheckpointWriter:
         """How to resume a run that has stopped."""
         return f"BayesianSymbolicRegressor.resume({self.path!r}, X, y) resumes from its checkpoint"
 
-    def write(self, point: Point, seconds: float) -> None:
+    def write(self, point: RunState, seconds: float) -> None:
         """Write a checkpoint of a run that has taken this many seconds, or raise an error."""
         run, arrays = to_parts(point)
         document = {**self._lasting, "seconds": float(seconds), "point": run}
@@ -99,7 +106,7 @@ class CheckpointWriter:
         write_archive(self.path, _KIND, _VERSION, document, arrays | self._values, keep=keep)
         self._damaged = False
 
-    def save(self, watch: Watch, make: Callable[[], Point]) -> None:
+    def save(self, watch: Watch, make: Callable[[], RunState]) -> None:
         """Write a checkpoint if it is time for one, or if the user ends the run here.
 
         Not of a run that was cut short already: it is not where it would have been.
@@ -110,9 +117,9 @@ class CheckpointWriter:
     def finish(self, watch: Watch, trace: Trace) -> None:
         """Write the end of a run, unless the user has ended it: then it can still be resumed."""
         if not watch.interrupted:
-            self._try_to_write(Point(trace, finished=True), watch)
+            self._try_to_write(RunState(trace, finished=True), watch)
 
-    def _try_to_write(self, point: Point, watch: Watch) -> None:
+    def _try_to_write(self, point: RunState, watch: Watch) -> None:
         began = time.monotonic()
         try:
             self.write(point, watch.seconds)
@@ -131,7 +138,7 @@ class CheckpointWriter:
 
 
 def begin_checkpoints(
-    path: str, model: Any, table: Table, entropy: list[int], point: Point
+    path: str, model: Any, table: Table, entropy: list[int], point: RunState
 ) -> CheckpointWriter:
     """Write the first checkpoint of a run, so that there is one from its very beginning."""
     values = ValueWriter()
@@ -216,16 +223,11 @@ class LoadedCheckpoint:
                 f"{', '.join(changed)}); resume it with the table it was begun with"
             )
 
-    def point(self, task: Task, chains: int) -> Point:
+    def point(self, task: Task, chains: int) -> RunState:
         """Return the moment that the run is at."""
-        problem, seed = task.problem, np.random.SeedSequence(0)
-        if isinstance(task.sampler, PaperSampler):
-            like = PaperChain(problem, seed).state()
-        else:
-            powers = task.sampler.powers(problem.data.n)
-            like = Replicas(task.sampler.in_stages(problem), seed, powers).state()
+        like = state_like(task.sampler, task.problem)
         with naming(self.path):
-            return from_parts(self.document["point"], self.arrays, chains, like, problem)
+            return from_parts(self.document["point"], self.arrays, chains, like, task.problem)
 
 
 def read_checkpoint(path: str | os.PathLike[str], kind: Any) -> LoadedCheckpoint:
@@ -328,7 +330,7 @@ _OF_SEARCH: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def to_parts(point: Point) -> tuple[dict[str, Any], Arrays]:
+def to_parts(point: RunState) -> tuple[dict[str, Any], Arrays]:
     """Return a point as a document and arrays."""
     document: dict[str, Any] = {
         "settling": None if point.settling is None else list(point.settling),
@@ -345,7 +347,7 @@ def to_parts(point: Point) -> tuple[dict[str, Any], Arrays]:
 
 
 def _trace_to_parts(trace: Trace) -> tuple[dict[str, Any], Arrays]:
-    pause, chains, records = trace.pause, trace.chains, trace.ladders
+    pause, chains, records = trace.state, trace.chains, trace.ladders
     document = _plain(trace, _OF_TRACE) | {
         "pause": _plain(pause, _OF_PAUSE),
         "most": chains[0].most,
@@ -395,7 +397,7 @@ def _search_arrays(search: SearchState) -> Arrays:
 
 def from_parts(
     document: Any, arrays: Arrays, chains: int, like: LadderState, problem: Problem
-) -> Point:
+) -> RunState:
     """Return the point that a document and arrays hold, or refuse them.
 
     Parameters
@@ -423,11 +425,11 @@ def from_parts(
     )
     if trace is not None:
         made = _trace_from_parts(trace, arrays, chains, like, problem)
-        return Point(made, None if settling is None else tuple(settling), finished=finished)
+        return RunState(made, None if settling is None else tuple(settling), finished=finished)
     if search is not None:
-        return Point(search=_search_from_parts(search, arrays, chains, like, problem))
+        return RunState(search=_search_from_parts(search, arrays, chains, like, problem))
     check_arrays(arrays, {}, {})
-    return Point()
+    return RunState()
 
 
 def _trace_from_parts(
@@ -482,7 +484,7 @@ def _trace_from_parts(
         search_counts=arrays.get("search_counts"),
         search=_finds("found", arrays, problem),
         ladders=[LadderRecord(*record) for record in records],
-        pause=Pause(ladders, **_values(document["pause"], _OF_PAUSE)),
+        state=DrawingState(ladders, **_values(document["pause"], _OF_PAUSE)),
     )
 
 

@@ -24,6 +24,7 @@ from ..formula.formula import Formula
 from ..formula.operators import BY_OPCODE, OPERATORS, operator_weights
 from ..formula.printing import ALL_DIGITS
 from ..inputs.column_weights import resolve_feature_weights
+from ..inputs.parameters import check_parameters, check_seed, terms_for
 from ..inputs.validation import FEWEST_ROWS, Table, feature_names
 from ..kernels.opcodes import FEATURE, N_OPCODES
 from ..posterior.diagnostics import Diagnostics
@@ -31,7 +32,6 @@ from ..posterior.grouping import Draws, Group
 from ..posterior.listing import formula_table
 from ..posterior.posterior import LISTED, Posterior
 from ..posterior.prediction import Mixture
-from ..samplers.parameters import check_parameters, check_seed, terms_for
 from .archive import Arrays, DamagedFile, naming, path_text, read_archive, require, write_archive
 from .values import (
     LARGEST,

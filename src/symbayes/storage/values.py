@@ -17,10 +17,9 @@ import numpy as np
 
 from ..inputs.guesses import texts_of
 from ..inputs.prior import NoisePrior, TermsPrior, TreePrior
+from ..inputs.sampler_settings import PaperSampler, TemperedSampler
 from ..kernels.opcodes import FEATURE, FIRST_BINARY
 from ..kernels.tree import NODE
-from ..samplers.paper import PaperSampler
-from ..samplers.tempered import TemperedSampler
 from .archive import DTYPES, Arrays, DamagedFile, require
 
 #: Bounds of what is finite, and of what is positive.
