@@ -73,15 +73,8 @@ class NoCheckpoint(FileExistsError):
 class CheckpointWriter:
     """Writes the checkpoints of one run, one after the other, to the same file.
 
-    Parameters
-    ----------
-    path : str
-    lasting : dict
-        What all of them have in common, as JSON.
-    values : dict of str to ndarray
-        The arrays that belong to it.
-    damaged : bool
-        Whether the file that is there cannot be read. It then does not become the previous one.
+    `lasting` is what all of them have in common, as JSON, and `values` the arrays that belong to
+    it. A file that is `damaged` does not become the previous one.
     """
 
     def __init__(
@@ -331,7 +324,7 @@ _OF_SEARCH: dict[str, tuple[type, ...]] = {
 
 
 def to_parts(point: RunState) -> tuple[dict[str, Any], Arrays]:
-    """Return a point as a document and arrays."""
+    """Return a moment of a run as a document and arrays."""
     document: dict[str, Any] = {
         "settling": None if point.settling is None else list(point.settling),
         "finished": point.finished,
@@ -398,18 +391,9 @@ def _search_arrays(search: SearchState) -> Arrays:
 def from_parts(
     document: Any, arrays: Arrays, chains: int, like: LadderState, problem: Problem
 ) -> RunState:
-    """Return the point that a document and arrays hold, or refuse them.
+    """Return the moment that a document and arrays hold, or refuse them.
 
-    Parameters
-    ----------
-    document : dict
-        As it was read.
-    arrays : dict of str to ndarray
-    chains : int
-        How many the run has.
-    like : LadderState
-        A state of a ladder of this run, whatever it is: all have its size.
-    problem : Problem
+    All ladders of the run have the size of `like`, whatever its state is.
     """
     require(
         isinstance(document, dict)

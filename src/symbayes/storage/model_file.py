@@ -534,50 +534,46 @@ def _formulas(
 # What is known of the run. Those who show it expect these entries.
 
 _HISTORY = {"chain": np.int64, "trees": np.int64, "rmse": np.float64, "n_nodes": np.int64}
-_VALUES: dict[str, tuple[type, ...]] = {
-    "proposals": (int,), "evaluations": (int,), "seconds": (float,), "interrupted": (bool,),
-    "timed_out": (bool,), "settled": (bool,), "restarts": (int,), "thinning": (int,),
-    "converged": (bool,), "search_agreed": (bool, type(None)), "verdict": (str,),
-    "chains_disagree": (bool,), "stacking_gain": (float, type(None)),
+#: What an entry of the diagnostics may be, in the words of `_kind`.
+_DIAGNOSTICS = {
+    "proposals": ["int"], "evaluations": ["int"], "restarts": ["int"], "thinning": ["int"],
+    "seconds": ["float"], "stacking_gain": ["float", "NoneType"], "verdict": ["str"],
+    "interrupted": ["bool"], "timed_out": ["bool"], "settled": ["bool"], "converged": ["bool"],
+    "chains_disagree": ["bool"], "search_agreed": ["bool", "NoneType"],
+    "acceptance": ["{str: float}", "{}"], "r_hat": ["{str: float}", "{}"],
+    "effective_draws": ["{str: float}", "{}"], "found": ["[(float, str)]", "[]"],
 }  # fmt: skip
-_NUMBERS_BY_NAME = ("acceptance", "r_hat", "effective_draws")
-# One entry per chain: a number of a type, or an array of floats with this many dimensions.
-_BY_CHAIN: dict[str, type | int] = {
-    "log_likelihood": 1, "log_likelihood_by_temperature": 2, "leading_by_chain": float,
-    "powers": 1, "swap_rates": 1, "round_trips": int, "stacking_weights": float,
+#: The same for those of which there is one per chain; without temperatures some are empty.
+_BY_CHAIN = {
+    "log_likelihood": ["[float64 1]"], "log_likelihood_by_temperature": ["[float64 2]"],
+    "leading_by_chain": ["[float]"], "stacking_weights": ["[float]", "NoneType"],
+    "powers": ["[float64 1]", "[]"], "swap_rates": ["[float64 1]", "[]"],
+    "round_trips": ["[int]", "[]"],
 }  # fmt: skip
-# Empty without temperatures, and None where chains were not stacked.
-_OF_LADDERS, _OF_STACKING = ("powers", "swap_rates", "round_trips"), "stacking_weights"
 
 
 def _check_diagnostics(diagnostics: Any, n_chains: int) -> None:
     require(isinstance(diagnostics, dict), "its diagnostics are no dict")
-    fine = {name: type(diagnostics.get(name)) in types for name, types in _VALUES.items()}
-    for name in _NUMBERS_BY_NAME:
-        numbers = diagnostics.get(name)
-        fine[name] = isinstance(numbers, dict) and all(
-            type(key) is str and type(number) is float for key, number in numbers.items()
-        )
-    for name, kind in _BY_CHAIN.items():
-        entries = diagnostics.get(name)
-        fine[name] = (name == _OF_STACKING and entries is None) or (
-            isinstance(entries, list)
-            and (len(entries) == n_chains or (name in _OF_LADDERS and not entries))
-            and all(_is_of_chain(entry, kind) for entry in entries)
-        )
-    found = diagnostics.get("found")
-    fine["found"] = isinstance(found, list) and all(
-        isinstance(entry, tuple) and [type(part) for part in entry] == [float, str]
-        for entry in found
-    )
-    for name, is_fine in fine.items():
-        require(is_fine, f"{name!r} of its diagnostics is impossible")
+    for name, kinds in (_DIAGNOSTICS | _BY_CHAIN).items():
+        value = diagnostics.get(name)
+        fine = name in diagnostics and _kind(value) in kinds
+        if name in _BY_CHAIN and value:
+            fine = fine and len(value) == n_chains
+        require(fine, f"{name!r} of its diagnostics is impossible")
 
 
-def _is_of_chain(entry: Any, kind: type | int) -> bool:
-    if isinstance(kind, type):
-        return type(entry) is kind
-    return isinstance(entry, np.ndarray) and entry.dtype == np.float64 and entry.ndim == kind
+def _kind(value: Any) -> str:
+    """Return the type of a value and of what is in it: "int", "[float64 1]", "{str: float}"."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.name} {value.ndim}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_kind, value))})"
+    if isinstance(value, list):
+        return f"[{' or '.join({_kind(item) for item in value})}]"
+    if isinstance(value, dict):
+        kinds = {f"{_kind(key)}: {_kind(item)}" for key, item in value.items()}
+        return f"{{{' or '.join(kinds)}}}"
+    return type(value).__name__
 
 
 def _history(columns: Any) -> pd.DataFrame | None:
@@ -587,12 +583,7 @@ def _history(columns: Any) -> pd.DataFrame | None:
     require(
         isinstance(columns, dict)
         and list(columns) == list(_HISTORY)
-        and all(
-            isinstance(columns[name], np.ndarray)
-            and columns[name].dtype == dtype
-            and columns[name].ndim == 1
-            for name, dtype in _HISTORY.items()
-        )
+        and all(_kind(columns[name]) == f"{np.dtype(of)} 1" for name, of in _HISTORY.items())
         and len({len(column) for column in columns.values()}) == 1,
         "its history is impossible",
     )

@@ -97,10 +97,7 @@ class ValueWriter:
 class ValueReader:
     """Turns JSON into the values that a `ValueWriter` was given, in the same order.
 
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        All arrays of a file; those that a ValueWriter collected are taken out of it.
+    Of all arrays of a file, those that the writer collected are taken out.
     """
 
     def __init__(self, arrays: Arrays):
@@ -201,16 +198,7 @@ Layout = Mapping[str, Field]
 
 
 def check_arrays(arrays: Arrays, layout: Layout, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Refuse arrays that are not as a layout says; return the sizes by name.
-
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-    layout : dict of str to Field
-        One field for each array.
-    sizes : dict of str to int
-        Those that are known before.
-    """
+    """Refuse arrays that are not as a layout says; return `sizes` and all others by name."""
     for name in layout:
         require(name in arrays, f"the array {name} is missing")
     if arrays.keys() != layout.keys():
