@@ -428,6 +428,7 @@ ZIPS = {
     "larger unpacked": (
         lambda d: with_directory(d, lambda e: e[:24] + b"\xff" + e[25:]), "compressed or encrypted"
     ),
+    "before the file": (lambda d: d[:-6] + b"\xff\xff\0\0" + d[-2:], "cannot be read|does not"),
     "larger": (
         lambda d: with_directory(d, lambda e: e[:20] + b"\xff\xff\xff\x7f" * 2 + e[28:]), MISMATCH
     ),

@@ -14,6 +14,7 @@ on purpose can write new ones, so callers check a document and arrays as they wo
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -247,7 +248,9 @@ def open_zip(file: BufferedReader, size: int) -> Iterator[zipfile.ZipFile]:
                 "its directory does not match its content",
             )
             yield archive
-    except _ZIP_ERRORS as error:
+    except (*_ZIP_ERRORS, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise  # a disk that cannot be read; the other one is a place before the file
         raise DamagedFile(f"its members cannot be read ({reprlib.repr(str(error))})") from None
 
 
