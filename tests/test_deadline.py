@@ -26,7 +26,7 @@ from symbayes.samplers.search.factors import common_factor
 from symbayes.samplers.search.library import Library, LibraryCache
 from symbayes.samplers.search.power_law import power_law_trees
 from symbayes.samplers.search.rational import rational_trees
-from symbayes.storage.checkpoint import Checkpoints
+from symbayes.storage.checkpoint import CheckpointWriter
 
 from .fits import NOISY, RNG, X, assert_same, small
 from .problems import problem, table
@@ -86,7 +86,7 @@ STAGES = {
     "start": (tempered, "_begin_at"),
     "settling": (tempered, "_settle"),
     "drawing": (Workers, "advance_rounds"),
-    "checkpoint": (Checkpoints, "finish"),
+    "checkpoint": (CheckpointWriter, "finish"),
     "models": (posterior, "_fit_all"),
     "formulas": (posterior, "group"),
     "constants": (posterior, "polished"),

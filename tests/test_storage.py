@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 import symbayes
 from symbayes import ModelFileError, SamplingWarning, TermsPrior, run
 from symbayes.posterior import posterior
-from symbayes.storage import posterior_parts
+from symbayes.storage import model_file
 from symbayes.storage.archive import write_archive
 
 from .fits import EXACT, NOISY, X, assert_same, reloaded, small, with_result
@@ -310,7 +310,7 @@ def test_a_fit_that_failed_halfway_is_not_saved_as_a_mixture_of_two(path):
 
 
 def test_too_much_to_save(fitted, path, monkeypatch):
-    monkeypatch.setattr(posterior_parts, "_MOST_STATES", 3)
+    monkeypatch.setitem(model_file._SIZES, "states", (1, 3))
     with pytest.raises(ValueError, match=r"cannot be saved: it has .* states, and a file can"):
         fitted.save(path)
     assert not path.exists()

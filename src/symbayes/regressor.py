@@ -31,7 +31,7 @@ from .samplers.run.workers import check_client
 from .show.notebook import formulas_html
 from .show.progress import Progress
 from .show.report.page import write_report
-from .storage.checkpoint import Stored, read_checkpoint, refuse_existing
+from .storage.checkpoint import read_checkpoint, refuse_existing
 from .storage.model_file import load_model, save_model
 
 # What intervals and draws are of.
@@ -174,9 +174,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     '8*x1**3 + 8*x0**2 - 15'
     """
 
-    # Whether a display ends with the verdict; not where it is said elsewhere.
+    # For subclasses: whether a display ends with the verdict, and what a checkpoint notes about
+    # where its run comes from, as JSON.
     _shows_verdict = True
-    # What a checkpoint is to tell about where its run comes from, as JSON.
     _origin: dict[str, Any] | None = None
 
     def __init__(
@@ -322,22 +322,16 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         >>> resumed.formulas_.equals(model.formulas_)
         True
         """
+        began = time.monotonic()
         stored = read_checkpoint(path, cls)
         given = {"n_jobs": n_jobs, "progress": progress}
         changed = {name: value for name, value in given.items() if value is not None}
-        return cls(**stored.parameters | changed)._resume(stored, X, y, sample_weight, client)
-
-    def _resume(
-        self: Model, stored: Stored, X: Any, y: Any, sample_weight: Any, client: Any = None
-    ) -> Model:
-        """Resume the run of a checkpoint, whose parameters these are."""
-        began = time.monotonic()
-        self._origin = stored.origin
+        model = cls(**stored.parameters | changed)
         check_client(client)
-        task = make_task(self, X, y, sample_weight)
-        stored.check_table(self, task.table)
-        self._keep(*resumed_run(self, task, target_name(y), began, client, stored))
-        return self
+        task = make_task(model, X, y, sample_weight)
+        stored.check_table(model, task.table)
+        model._keep(*resumed_run(model, task, target_name(y), began, client, stored))
+        return model
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict by a posterior mean that no tenth of the posterior can move.

@@ -34,7 +34,7 @@ from .samplers.run.workers import workers_for
 from .samplers.sampling import remember, sample, trace_to_extend
 from .samplers.trace import Find, RunState, Trace
 from .show.display import Display, reporter_for
-from .storage.checkpoint import Checkpoints, Stored, begin_checkpoints
+from .storage.checkpoint import CheckpointWriter, LoadedCheckpoint, begin_checkpoints
 
 # Parts of the time left after sampling for the posterior, and then for its table of formulas; the
 # rest is for what is said about them.
@@ -84,12 +84,12 @@ def new_run(
 
 
 def resumed_run(
-    model: Any, task: Task, target: str, began: float, client: Any, stored: Stored
+    model: Any, task: Task, target: str, began: float, client: Any, stored: LoadedCheckpoint
 ) -> tuple[Result, SamplingWarning | None]:
     """Resume a run from its checkpoint; parameters are as for `new_run`."""
     began -= stored.seconds
     start = partial(stored.point, task, int(model.chains))
-    return _run(model, task, target, began, client, stored.entropy, start, stored.checkpoints())
+    return _run(model, task, target, began, client, stored.entropy, start, stored.writer())
 
 
 def _run(
@@ -100,7 +100,7 @@ def _run(
     client: Any,
     entropy: list[int],
     start: Callable[[], RunState],
-    checkpoints: Checkpoints | None,
+    checkpoints: CheckpointWriter | None,
     before: Trace | None = None,
 ) -> tuple[Result, SamplingWarning | None]:
     """Sample from a start on, and make the answers; `before` is the run that it continues."""
@@ -148,7 +148,7 @@ def _sample(
     entropy: list[int],
     context: RunContext,
     point: RunState,
-    checkpoints: Checkpoints | None,
+    checkpoints: CheckpointWriter | None,
 ) -> Trace:
     sampler, problem = task.sampler, task.problem
     try:

@@ -15,7 +15,7 @@ from symbayes.inputs import checksums
 from symbayes.samplers import tempered
 from symbayes.samplers.run.clock import Watch
 from symbayes.show import display, progress
-from symbayes.storage import checkpoint, whole_file
+from symbayes.storage import atomic, checkpoint
 
 from ..fits import NOISY, X, assert_same, small
 from ..killing import digest
@@ -129,7 +129,7 @@ def test_processes_before_and_threads_after(always, path):
         stopped(path, done=60, n_jobs=2)
     assert digest(resume(path, X, NOISY)) == digest(small(**TEMPERED).fit(X, NOISY))
     shutil.move(path, path.with_suffix(".other"))
-    os.remove(whole_file.previous_of(str(path)))
+    os.remove(atomic.previous_of(str(path)))
     stopped(path, "search", 200)
     with joblib.parallel_config(backend="loky"):
         resumed = resume(path, X, NOISY, n_jobs=2)
@@ -330,7 +330,7 @@ def test_how_often(path, monkeypatch):
         now += 5.0
 
     monkeypatch.setattr(checkpoint, "write_archive", write)
-    kept = checkpoint.Checkpoints("nowhere", {}, {})
+    kept = checkpoint.CheckpointWriter("nowhere", {}, {})
     watch = Watch(None, started=0.0)
     for _ in range(1000):
         now += 1.0

@@ -32,7 +32,7 @@ def stopped(monkeypatch, capsys):
 
         with monkeypatch.context() as patch:
             patch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
-            patch.setattr(checkpoint.Checkpoints, "finish", finish)
+            patch.setattr(checkpoint.CheckpointWriter, "finish", finish)
             assert main([*command, *words]) == 1
         capsys.readouterr()
 

@@ -261,9 +261,9 @@ def _add_reproduce(commands: argparse._SubParsersAction, fully: bool) -> None:
     if not fully:
         commands.add_parser("reproduce", help=summary)
         return
-    from ..experiments.reproduce import ALL, EXPERIMENTS, METHODS, TASKS
+    from ..experiments import ALL, EXPERIMENTS, METHODS, TASKS
 
-    what = "\n".join(f"  {name:<12} {one.title}" for name, one in EXPERIMENTS.items())
+    what = "\n".join(f"  {name:<12} {title}" for name, title in EXPERIMENTS.items())
     command = _add(
         commands, "reproduce", summary,
         "Do the experiments of the paper again, beside its published figures.\n\n"

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import BayesianSymbolicRegressor, Formula
+from ..storage.atomic import previous_of
 from ..storage.checkpoint import NoCheckpoint, refuse_existing
-from ..storage.whole_file import previous_of
 from .messages import UsageError, say
 from .output import answer_text, check_destination, deliver, facts, print_files, to_json
 from .tables import STANDARD_INPUT, Training, read_table, source_name, training

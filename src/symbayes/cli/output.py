@@ -23,7 +23,7 @@ import pandas as pd
 
 from .. import __version__
 from ..show.display import printable
-from ..storage.whole_file import replacing
+from ..storage.atomic import replacing
 from .messages import INTERRUPTED, UsageError, say
 from .wording import verdict_text
 

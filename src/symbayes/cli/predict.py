@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from .. import load
-from ..storage.whole_file import replacing
+from ..storage.atomic import replacing
 from .messages import UsageError
 from .output import check_destination
 from .tables import STANDARD_INPUT, new_rows, read_table, source_name

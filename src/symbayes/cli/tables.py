@@ -27,7 +27,7 @@ import pandas as pd
 from .. import DataWarning
 from ..formula.operators import did_you_mean
 from ..inputs.validation import first_lost
-from ..storage.regular_file import NotAFile, open_file
+from ..storage.atomic import NotAFile, open_file
 from .messages import UsageError
 
 #: What stands for standard input.

@@ -17,7 +17,7 @@ import numpy as np
 from ...formula.formula import Formula
 from ...posterior.table import formulas_by_chain
 from ...result import Result
-from ...storage.whole_file import replacing
+from ...storage.atomic import replacing
 from ...version import __version__
 from ..plots import plot_formulas, plot_inclusion, plot_pareto, plot_trace, plot_tree
 from ..plots.rows import Comparison, Intervals, compare, draw_predictions, draw_residuals
