@@ -14,7 +14,7 @@ from symbayes.samplers.run import clock
 from symbayes.samplers.run.clock import Watch
 from symbayes.samplers.run.context import RunContext
 from symbayes.samplers.run.workers import Workers
-from symbayes.samplers.tempered import _begin_at, _catch_up, _draw, _settle, round_length
+from symbayes.samplers.tempered import _begin_at, _catch_up, _settle, round_length
 from symbayes.samplers.trace import Trace, split_terms
 
 from .fits import NOISY, X, small
@@ -157,13 +157,6 @@ def test_settling_ends_when_it_has_to():
         done = _settle(SMALL, [ladder], 100, BEGUN, run)
     assert done == 0
     assert ladder.calls[-2:] == [("share", 0.0), ("forget",)]
-
-
-def test_draws_are_made_in_exact_mode_only():
-    (ladder,) = ladders(GOOD)
-    ladder.optimise(0.1)
-    with Workers(1) as workers, pytest.raises(AssertionError, match="exact moves"):
-        _draw(SMALL, [ladder], 10, BEGUN, RunContext(workers, Watch(None)))
 
 
 def test_rounds_of_large_tables_are_short():

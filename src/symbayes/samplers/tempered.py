@@ -237,7 +237,6 @@ def _draw(
     Looks come after certain numbers of draws, counted from the first of all: where a run stopped
     and was resumed makes no difference.
     """
-    assert not any(ladder.optimised for ladder in ladders), "draws need exact moves"
     problem, traces, state, watch = ladders[0].problem, begun.chains, begun.state, run.watch
     done, at_last_look = state.made, state.spent
     spent, enough = at_last_look, begun.settled
