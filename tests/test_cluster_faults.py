@@ -170,7 +170,7 @@ def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase
     options = {"chains": 2, "tune": 1000, "draws": 200, "warm_start": True}
     path = tmp_path / "run.checkpoint"
     message = (
-        r"no worker for \d+ seconds; .*; Bayesian.*resume\('.*run\.checkpoint', X, y\) goes on"
+        r"no worker for \d+ seconds; .*; Bayesian.*resume\('.*run\.checkpoint', X, y\) continues"
     )
     with pytest.raises(ClusterError, match=message):
         small(**options, progress=disturb).fit(X, NOISY, client=client, checkpoint=path)
