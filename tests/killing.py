@@ -51,7 +51,7 @@ def estimator(kind):
 
 def digest(model):
     """All draws, and what was counted on the way, as one text."""
-    trace = model._earlier.trace
+    trace = model.result_.run.trace
     parts = [trace.counts, *(record.power for record in trace.ladders)]
     for chain in trace.chains:
         parts += [*chain.nodes, *chain.numbers, np.array(chain.n_terms), np.array(chain.times)]

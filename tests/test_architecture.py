@@ -26,9 +26,10 @@ LAYERS = [
     {"fitting"},
     {"samplers"},
     {"posterior"},
+    {"result"},
     {"storage"},
     {"show"},
-    {"plots", "answers", "chain_answers", "runs", "regressor", "loading"},
+    {"plots", "run", "regressor"},
     {""},  # the public names
     {"experiments"},
     {"cli"},
@@ -106,6 +107,19 @@ def test_kernels_know_nothing_above():
                     assert room(module[1:]) == "kernels", name
                 else:
                     assert room(module) in KERNELS_MAY_IMPORT, name
+
+
+def test_the_command_line_uses_no_private_attributes():
+    wrong = [
+        f"{name}: {ast.unparse(node)}"
+        for name, path in FILES.items()
+        if room(name) == "cli"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and ast.unparse(node.value) not in ("self", "argparse")
+    ]
+    assert not wrong
 
 
 def test_public_names_are_documented():

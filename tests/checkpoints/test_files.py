@@ -208,7 +208,7 @@ def load(monkeypatch):
             raise
         except (TypeError, ValueError) as error:  # a forged checksum of the table, or parameter
             raise ModelFileError(f"{str(path)!r} {error}") from error
-        return checkpoint.RunState(model._earlier.trace, finished=True)
+        return checkpoint.RunState(model.result_.run.trace, finished=True)
 
     return load
 

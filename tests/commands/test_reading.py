@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from symbayes.cli import main
-from symbayes.cli.reading import LOST, BadTable, first_other, read_table
+from symbayes.cli.tables import LOST, BadTable, first_other, read_table
 
 from .calling import ODD_NAMES, QUICK, complaint, odd_table
 

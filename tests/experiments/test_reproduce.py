@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes import BayesianSymbolicRegressor
+from symbayes import run
 from symbayes.datasets import PAPER_FORMULAS
 from symbayes.experiments import DEFAULT, EXPERIMENTS, METHODS, PAPER, TASKS, published
 from symbayes.experiments import reproduce as module
@@ -195,13 +195,13 @@ def test_runs_are_shared_and_never_repeated(out):
 @pytest.fixture
 def ctrl_c(monkeypatch):
     """Ctrl-C as soon as a fit begins to sample."""
-    real = BayesianSymbolicRegressor._sample
+    real = run._sample
 
     def sample(*arguments):
         signal.raise_signal(signal.SIGINT)
         return real(*arguments)
 
-    monkeypatch.setattr(BayesianSymbolicRegressor, "_sample", sample)
+    monkeypatch.setattr(run, "_sample", sample)
 
 
 @pytest.mark.usefixtures("ctrl_c")

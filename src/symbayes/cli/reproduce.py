@@ -30,6 +30,6 @@ def run(options: argparse.Namespace) -> int:
                 tell=display.update,
             )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; the same command continues") from None
+        raise KeyboardInterrupt("stopped; the same command continues from here") from None
     print(os.fspath(report))
     return 0

@@ -89,7 +89,7 @@ def fitted(model: BayesianSymbolicRegressor, X: Any, y: np.ndarray) -> BayesianS
 
 def tree_nodes(model: BayesianSymbolicRegressor) -> int:
     """Return the nodes of all trees of the best formula."""
-    return model._posterior.formula_models[0][1].state.n_nodes
+    return model.result_.posterior.formula_models[0][1].state.n_nodes
 
 
 # Genetic programming as the paper ran it.

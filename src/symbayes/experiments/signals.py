@@ -268,7 +268,7 @@ def _work(job: Job, setting: Setting, prices: pd.DataFrame) -> Record:
 def probability_up(model: Any, X: np.ndarray, seed: int) -> np.ndarray:
     """Return the posterior probability of a positive return, for each day."""
     rng = np.random.default_rng(seed)
-    means, noise = model._posterior.mixture.sample(X[:, model._used], _DRAWS, rng)
+    means, noise = model.result_.posterior.mixture.sample(X[:, model.result_.used], _DRAWS, rng)
     # Given mean and noise the probability is known, so that nothing is left to chance.
     return np.nanmean(stats.norm.cdf(means / noise[:, None]), axis=0)
 

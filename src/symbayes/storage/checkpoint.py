@@ -86,11 +86,6 @@ class CheckpointWriter:
         self._due = time.monotonic() + SECONDS_BETWEEN
         self._warned = False
 
-    @property
-    def advice(self) -> str:
-        """How to resume a run that has stopped."""
-        return f"BayesianSymbolicRegressor.resume({self.path!r}, X, y) resumes from its checkpoint"
-
     def write(self, point: RunState, seconds: float) -> None:
         """Write a checkpoint of a run that has taken this many seconds, or raise an error."""
         run, arrays = to_parts(point)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,15 +23,15 @@ from ..formula.expression import constants
 from ..formula.formula import Formula
 from ..formula.operators import BY_OPCODE, OPERATORS, operator_weights
 from ..formula.printing import ALL_DIGITS
-from ..inputs.column_weights import resolve_feature_weights
 from ..inputs.parameters import check_parameters, check_seed, terms_for
-from ..inputs.validation import FEWEST_ROWS, Table, feature_names
+from ..inputs.prior import resolve_feature_weights
+from ..inputs.validation import FEWEST_ROWS, Table
 from ..kernels.opcodes import FEATURE, N_OPCODES
 from ..posterior.diagnostics import Diagnostics
-from ..posterior.grouping import Draws, Group
-from ..posterior.listing import formula_table
-from ..posterior.posterior import LISTED, Posterior
+from ..posterior.posterior import LISTED, Draws, Group, Posterior
 from ..posterior.prediction import Mixture
+from ..posterior.table import formula_table
+from ..result import Result
 from .archive import Arrays, DamagedFile, naming, path_text, read_archive, require, write_archive
 from .values import (
     LARGEST,
@@ -46,8 +46,6 @@ from .values import (
     nodes_to_arrays,
     split,
 )
-
-Estimator = TypeVar("Estimator")
 
 _KIND, _VERSION = "model", 1
 _KEYS = {
@@ -120,12 +118,12 @@ _MOST_NODES_SHOWN = 500_000
 _ROUNDING = 1.0e-6
 
 
-def save_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file."""
-    document, arrays = to_parts(model)
+def save_model(model: Any, result: Result, path: str | os.PathLike[str]) -> None:
+    """Write the parameters of an estimator and the result of its fit to a file."""
+    document, arrays = to_parts(model, result)
     try:
         # What a reader would refuse, so that a model is never lost by saving it.
-        _check_settings(model, model._used)
+        _check_settings(model, result.names, result.used)
         kept = {name: arrays[name] for name in _LAYOUT}
         _check(kept, document["n_columns"], _opcodes(document["operators"]))
     except DamagedFile as damage:
@@ -133,8 +131,10 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     write_archive(path, _KIND, _VERSION, document, arrays)
 
 
-def load_model(kind: type[Estimator], path: str | os.PathLike[str], max_bytes: int) -> Estimator:
-    """Read a fitted model of a class from a file."""
+def load_model(
+    kind: Any, path: str | os.PathLike[str], max_bytes: int
+) -> tuple[dict[str, Any], Result]:
+    """Read the parameters of an estimator of a class and the result of its fit from a file."""
     document, arrays = read_archive(path, _KIND, _VERSION, max_bytes=max_bytes)
     with naming(path_text(path)):
         return _from_parts(kind, document, arrays)
@@ -143,48 +143,47 @@ def load_model(kind: type[Estimator], path: str | os.PathLike[str], max_bytes: i
 # Writing.
 
 
-def to_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
-    """Return a fitted model as a document and arrays."""
-    names = getattr(model, "feature_names_in_", None)
-    texts, rounded = model.formulas_["formula"], model.formulas_["rounded"]
-    history = getattr(model, "history_", None)
+def to_parts(model: Any, result: Result) -> tuple[dict[str, Any], Arrays]:
+    """Return the parameters of an estimator and the result of its fit as a document and arrays."""
+    names, history = result.column_names, result.history
+    texts, rounded = result.formulas["formula"], result.formulas["rounded"]
     writer = ValueWriter()
     document = {
         "parameters": writer.parameters(model),
         # By name, since their numbers may be others in another version.
         "operators": [BY_OPCODE[code].name for code in range(1, N_OPCODES)],
-        "n_columns": int(model.n_features_in_),
-        "names": None if names is None else [_storable(str(name)) for name in names],
-        "target": _storable(model._target),
-        "best": model.formula_objects_.index(model.best_formula_),
-        "near": writer.plain(model._near),
+        "n_columns": result.n_columns,
+        "names": None if names is None else [_storable(name) for name in names],
+        "target": _storable(result.target),
+        "best": result.best,
+        "near": writer.plain(result.one_standard_error_rmse),
         # How many of each constant's digits mean something, where that is known.
         "digits": [
             None if formula._digits is None else list(formula._digits)
-            for formula in model.formula_objects_
+            for formula in result.formula_objects
         ],
         # None where it is the formula itself.
         "rounded": [
             None if same else text for text, same in zip(rounded, rounded == texts, strict=True)
         ],
-        "diagnostics": writer.plain(model.diagnostics_),
+        "diagnostics": writer.plain(result.diagnostics),
         "history": writer.plain(
             None if history is None else {
                 name: history[name].to_numpy(dtype) for name, dtype in _HISTORY.items()
             }
         ),
     }  # fmt: skip
-    rows = model._rows
+    rows = result.rows
     arrays = {
-        "used": model._used.astype(np.int32),
-        "range": np.array(model._range),
+        "used": rows.used.astype(np.int32),
+        "range": np.array(result.ranges),
         "rows/x": rows.X,
         "rows/y": rows.y,
         "rows/weights": rows.weights,
         "rows/position": rows.row_numbers.astype(np.int64),
-        "r2": model.formulas_["r2"].to_numpy(np.float64),
+        "r2": result.formulas["r2"].to_numpy(np.float64),
     }
-    arrays |= _posterior_to_arrays(model._posterior) | writer.arrays()
+    arrays |= _posterior_to_arrays(result.posterior) | writer.arrays()
     # Those of a model that joblib left on disk are of another class.
     return document, {name: np.asarray(array) for name, array in arrays.items()}
 
@@ -287,13 +286,13 @@ def _vectors(models: Sequence[Model]) -> np.ndarray:
 # Checks, of what is saved and of what is read.
 
 
-def _check_settings(model: Any, used: np.ndarray) -> None:
+def _check_settings(model: Any, names: Sequence[str], used: np.ndarray) -> None:
     """Complain about parameters as `fit` would."""
     try:
         terms_for(check_parameters(model), model.n_terms)
         operator_weights(model.operators)
         check_seed(model.random_state)
-        resolve_feature_weights(model.feature_weights, feature_names(model), used)
+        resolve_feature_weights(model.feature_weights, names, used)
     except (TypeError, ValueError, OverflowError) as error:
         raise DamagedFile(f"one of its parameters is impossible: {str(error)[:300]}") from None
 
@@ -372,8 +371,10 @@ def _check(arrays: Arrays, n_columns: int, opcodes: np.ndarray) -> None:
 # Reading.
 
 
-def _from_parts(kind: type[Estimator], document: dict[str, Any], arrays: Arrays) -> Estimator:
-    """Return the fitted model of a class that a document and arrays hold, or refuse them."""
+def _from_parts(
+    kind: Any, document: dict[str, Any], arrays: Arrays
+) -> tuple[dict[str, Any], Result]:
+    """Return the parameters and the result that a document and arrays hold, or refuse them."""
     require(document.keys() == _KEYS, "its document does not have the expected entries")
     n, names, target = document["n_columns"], document["names"], document["target"]
     require(
@@ -385,7 +386,7 @@ def _from_parts(kind: type[Estimator], document: dict[str, Any], arrays: Arrays)
     )
     require(isinstance(target, str), "the name of its target is no text")
     reader = ValueReader(arrays)
-    model: Any = kind(**reader.parameters(kind, document["parameters"]))
+    parameters = reader.parameters(kind, document["parameters"])
     near = reader.value(document["near"])
     require(type(near) is float and near >= 0.0, "one of its errors is no number")
     diagnostics = reader.value(document["diagnostics"])
@@ -397,27 +398,31 @@ def _from_parts(kind: type[Estimator], document: dict[str, Any], arrays: Arrays)
     _check_diagnostics(diagnostics, len(posterior.draws))
 
     used = arrays["used"].astype(np.int64)
-    model.n_features_in_ = n
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
-    _check_settings(model, used)
-    model._used, model._range, model._told = used, tuple(arrays["range"]), set()
     rows = [arrays[f"rows/{name}"] for name in ("x", "y", "weights")]
-    model._rows = Table(*rows, used, arrays["rows/position"])  # type: ignore[call-arg]
-    model._posterior, model._near, model._target = posterior, near, target
-    model.diagnostics_ = Diagnostics(diagnostics)
-    if history is not None:
-        model.history_ = history
-    model.formula_objects_, model.formulas_ = _formulas(
-        posterior, used, feature_names(model), arrays["r2"], document["digits"], document["rounded"]
+    formula_names = names or [f"x{i}" for i in range(n)]
+    _check_settings(kind(**parameters), formula_names, used)
+    formulas, table = _formulas(
+        posterior, used, formula_names, arrays["r2"], document["digits"], document["rounded"]
     )
     best = document["best"]
     require(
-        type(best) is int and 0 <= best < len(model.formula_objects_),
-        "its best formula is none of its formulas",
+        type(best) is int and 0 <= best < len(formulas), "its best formula is none of its formulas"
     )
-    model.best_formula_ = model.formula_objects_[best]
-    return model
+    low, high = arrays["range"]
+    result = Result(
+        posterior=posterior,
+        rows=Table(*rows, used, arrays["rows/position"]),  # type: ignore[call-arg]
+        ranges=(low, high),
+        column_names=names,
+        target=target,
+        formulas=table,
+        formula_objects=formulas,
+        best=best,
+        one_standard_error_rmse=near,
+        diagnostics=Diagnostics(diagnostics),
+        history=history,
+    )
+    return parameters, result
 
 
 def _are_texts(texts: Any, n: int, types: tuple[type, ...] = (str,)) -> bool:

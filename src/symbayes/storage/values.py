@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.guesses import texts_of
 from ..inputs.prior import NoisePrior, TermsPrior, TreePrior
 from ..inputs.sampler_settings import PaperSampler, TemperedSampler
+from ..inputs.user_formulas import texts_of
 from ..kernels.opcodes import FEATURE, FIRST_BINARY
 from ..kernels.tree import NODE
 from .archive import DTYPES, Arrays, DamagedFile, require
