@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from symbayes import ModelFileError, SamplingWarning, runs
+from symbayes import ModelFileError, SamplingWarning, run
 from symbayes.storage import atomic, checkpoint
 
 from ..fits import NOISY, X, small
@@ -55,7 +55,7 @@ def test_nothing_is_there(path):
 
 @pytest.fixture
 def no_work(monkeypatch):
-    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("no work yet"))
+    monkeypatch.setattr(run, "sample", lambda *_, **__: pytest.fail("no work yet"))
 
 
 def test_no_folder(no_work, tmp_path):
@@ -126,7 +126,7 @@ def test_a_disk_that_has_room_again(always, path, monkeypatch):
     monkeypatch.setattr(atomic.os, "fsync", fsync)
     with pytest.warns(SamplingWarning, match="No space left on device"):
         small(**TEMPERED, progress=progress).fit(X, NOISY, checkpoint=path)
-    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("it is finished"))
+    monkeypatch.setattr(run, "sample", lambda *_, **__: pytest.fail("it is finished"))
     resume(path, X, NOISY)
 
 
@@ -197,7 +197,7 @@ def load(monkeypatch):
     def sample(*_, before, **__):
         raise Begun(before)
 
-    monkeypatch.setattr(runs, "sample", sample)
+    monkeypatch.setattr(run, "sample", sample)
 
     def load(path):
         try:
