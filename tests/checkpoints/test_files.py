@@ -78,7 +78,7 @@ def test_a_folder_that_cannot_be_written_to(no_work, tmp_path):
 
 
 def refusing(real, number, after):
-    """A function that fails with an error of the system from its so manieth call on."""
+    """A function that fails with an error of the system once it was called `after` times."""
     calls = 0
 
     def call(*arguments, **options):
@@ -103,7 +103,7 @@ def test_a_disk_that_fills_up(always, path, monkeypatch, where, number):
     after = 3 if where == "replace" else 2
     with monkeypatch.context() as patch:
         patch.setattr(owner, where, refusing(real, number, after), raising=False)
-        message = rf"run\.checkpoint' could not be written \(.*{os.strerror(number)}.*the run goes"
+        message = rf"run\.checkpoint' could not be written \(.*{os.strerror(number)}.*the run"
         with pytest.warns(SamplingWarning, match=message) as warned:
             whole = small(**TEMPERED).fit(X, NOISY, checkpoint=path)
     assert sum(one.category is SamplingWarning for one in warned) == 1

@@ -1,4 +1,4 @@
-"""A run goes on from any of its checkpoints, to the same end."""
+"""A run resumes from any of its checkpoints, to the same end."""
 
 import os
 import shutil
@@ -277,7 +277,7 @@ def told(monkeypatch):
 
 
 def test_ctrl_c_leaves_a_checkpoint(path, monkeypatch, told):
-    """The draws so far are the model's; the run goes on where it was, not where it was cut off."""
+    """The draws so far are the model's; the run resumes where it was, not where it was cut off."""
     whole = small(**TEMPERED).fit(X, NOISY)
     for phase in ("search", "settling", "drawing"):
         one = path.with_suffix(f".{phase}")
