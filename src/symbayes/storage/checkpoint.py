@@ -117,7 +117,8 @@ class CheckpointWriter:
                 why = getattr(error, "strerror", None) or str(error) or type(error).__name__
                 warnings.warn(
                     f"the checkpoint {self.path!r} could not be written ({why}); the run "
-                    "continues, the last one that was written stays, and another is tried every minute or so",
+                    "continues, the last one that was written stays, and another is tried every "
+                    "minute or so",
                     SamplingWarning,
                     stacklevel=2,
                 )
