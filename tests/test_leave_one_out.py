@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from symbayes import NoisePrior, TreePrior
 from symbayes.fitting.fitter import Fitter
-from symbayes.formula.evaluation import evaluate_trees
+from symbayes.formula.trees import evaluate_trees
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
 from symbayes.posterior.leave_one_out import chain_densities

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbayes.formula.expression import n_nodes
-from symbayes.formula.parser import FormulaSyntaxError, integer_power, parse
+from symbayes.formula.expression import integer_power, n_nodes
+from symbayes.formula.parser import FormulaSyntaxError, parse
 from symbayes.formula.printing import to_text
 
 from .formulas import HOSTILE, UNARY, value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from symbayes.fitting.polish import polish
-from symbayes.formula.evaluation import evaluate_trees
+from symbayes.formula.trees import evaluate_trees
 
 from .problems import tree
 

@@ -9,7 +9,7 @@ from scipy import stats
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TreePrior
 from symbayes.fitting.fitted import State
 from symbayes.fitting.fitter import Fitter
-from symbayes.formula.evaluation import evaluate_trees
+from symbayes.formula.trees import evaluate_trees
 from symbayes.inputs.problem import make_problem, pad, padded
 from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import NUMBERS

@@ -11,8 +11,8 @@ from symbayes.fitting.constants import Sight
 from symbayes.fitting.rounding import rounded
 from symbayes.fitting.simple_numbers import is_simple, nearest_simple
 from symbayes.formula.expression import constants, with_constants
-from symbayes.formula.folding import folded
 from symbayes.formula.parser import parse
+from symbayes.formula.rewriting import folded
 
 from .fits import small
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from symbayes import TemperedSampler
+from symbayes.formula.trees import split_terms
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.inputs.validation import Table
 from symbayes.samplers import rounds, tempered
@@ -13,7 +14,6 @@ from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.rounds import round_length
 from symbayes.samplers.run.running import Watch, Workers
 from symbayes.samplers.tempered import _begin_at, _catch_up
-from symbayes.samplers.trace import split_terms
 
 from .fits import NOISY, X, small
 from .problems import problem, table, tree

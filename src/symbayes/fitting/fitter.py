@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..formula import expression as ex
-from ..formula.evaluation import evaluate_trees
-from ..formula.folding import split
-from ..formula.powers import collected
+from ..formula.rewriting import collected, split
+from ..formula.trees import evaluate_trees, to_expression
 from ..inputs.problem import ROWS_AT_ONCE, Problem
 from ..inputs.validation import LARGE
 from ..kernels import opcodes
@@ -199,7 +198,7 @@ def expression_of(model: Model, used: np.ndarray) -> ex.Expression:
     """
     intercept, coefficients, terms = model.intercept, [], []
     for k in np.argsort(-np.abs(model.beta), kind="stable"):
-        tree = ex.from_nodes(model.state.trees[k], used.tolist())
+        tree = to_expression(model.state.trees[k], used.tolist())
         factor, term, offset = 1.0, collected(tree), 0.0
         if term != tree:
             # What has cancelled may have left a factor or a summand.

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..deadline import OutOfTime, until
-from ..formula.evaluation import evaluate_trees
-from ..formula.normal_form import normal_form
+from ..formula.trees import evaluate_trees, normal_form
 from ..kernels import opcodes
 from .refit import MOST_ROWS, refit
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..formula.evaluation import evaluate_trees
+from ..formula.trees import evaluate_trees
 from ..inputs.problem import ROWS_AT_ONCE
 from ..kernels import opcodes
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..deadline import until
 from ..formula import expression as ex
 from ..formula.expression import with_constants
-from ..formula.folding import folded
+from ..formula.rewriting import folded
 from .constants import Sight, with_free
 from .refit import refit
 from .simple_numbers import nearest_simple

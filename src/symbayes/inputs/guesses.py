@@ -9,7 +9,7 @@ import numpy as np
 from ..formula.formula import Formula
 from ..formula.operators import BY_OPCODE
 from ..formula.parser import parse
-from ..formula.term_trees import term_tree, term_trees
+from ..formula.trees import term_tree, term_trees
 from ..kernels import opcodes
 
 

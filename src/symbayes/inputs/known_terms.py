@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..formula.evaluation import evaluate_trees
+from ..formula.trees import evaluate_trees
 
 # A known term of which a smaller part (squared) lies outside the span of the others is redundant.
 _REDUNDANT = 1.0e-10

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from ..deadline import OutOfTime
 from ..fitting.fitted import Model, freedom
-from ..formula.evaluation import evaluate_trees
+from ..formula.trees import evaluate_trees
 from .prediction import Mixture
 
 # A row of this leverage cannot be left out: without it there is no fit.

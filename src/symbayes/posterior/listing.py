@@ -16,7 +16,7 @@ from ..fitting.rounding import rounded
 from ..fitting.simple_numbers import is_simple
 from ..formula import expression as ex
 from ..formula.formula import DIGITS, Formula
-from ..formula.powers import collected
+from ..formula.rewriting import collected
 from ..kernels import opcodes
 from .grouping import is_worth_it, looked_after
 

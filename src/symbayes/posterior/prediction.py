@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..fitting.fitted import Model, freedom
-from ..formula.evaluation import evaluate_trees
+from ..formula.trees import evaluate_trees
 from .quantiles import mixture_quantile, surely_inside, weighted_quantiles
 
 # Share of the posterior on either side that a prediction is not to be moved by.

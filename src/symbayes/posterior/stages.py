@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..fitting.fitter import Fitter
-from ..formula.evaluation import evaluate_trees
-from ..samplers.trace import ChainTrace, split_terms
+from ..formula.trees import evaluate_trees, split_terms
+from ..samplers.trace import ChainTrace
 
 
 class Stages:

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formula.evaluation import evaluate_trees
-from ..formula.skeleton import skeleton
+from ..formula.trees import evaluate_trees, split_terms, structure
 from ..inputs.problem import Problem, some_rows
 from ..kernels.opcodes import FEATURE, LT
-from .trace import ChainTrace, split_terms
+from .trace import ChainTrace
 
 # Rules of thumb (Vehtari, Gelman, Simpson, Carpenter and Buerkner, 2021).
 LARGEST_R_HAT, FEWEST_EFFECTIVE = 1.01, 400.0
@@ -222,8 +221,7 @@ def _leading(pairs: _Pairs, fits: _Fits) -> Iterator[list[np.ndarray]]:
     Formulas are told apart by their structure. Those without constants that have the same values
     are one: how a formula is written is nobody's concern.
     """
-    known: dict[tuple, tuple[str, ...]] = {}
-    formulas = [[_structure(chain, i, known) for i in pick] for chain, pick in pairs]
+    formulas = [[structure(c.nodes[i], c.n_terms[i]) for i in pick] for c, pick in pairs]
     counts = Counter(one for chain in formulas for one in chain)
     members: list[list[tuple[str, ...]]] = []
     values: list[np.ndarray | None] = []
@@ -247,16 +245,6 @@ def _leading(pairs: _Pairs, fits: _Fits) -> Iterator[list[np.ndarray]]:
     for some in members[:_FORMULAS]:
         if sum(counts[one] for one in some) < counts.total():
             yield [np.array([one in some for one in chain]) for chain in formulas]
-
-
-def _structure(chain: ChainTrace, i: int, known: dict[tuple, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return what all draws of the same formula have in common."""
-    nodes, n_terms = chain.nodes[i], chain.n_terms[i]
-    # Constants differ from draw to draw, and have no part in it.
-    key = n_terms, nodes["op"].tobytes(), nodes["feature"].tobytes()
-    if key not in known:
-        known[key] = tuple(sorted(map(skeleton, split_terms(nodes, n_terms))))
-    return known[key]
 
 
 def _predictions(pairs: _Pairs, fits: _Fits) -> Iterator[list[np.ndarray]]:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..fitting.refine import free_constants, newton_step
-from ..formula.evaluation import evaluate_trees
 from ..formula.operators import BY_OPCODE
+from ..formula.trees import evaluate_trees
 from ..inputs.problem import Problem
 from ..kernels import opcodes
 from .ladder import Replicas

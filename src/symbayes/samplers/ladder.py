@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formula.evaluation import evaluate_trees
+from ..formula.trees import evaluate_trees, state_size, state_sizes
 from ..inputs.problem import Problem
 from ..kernels import units
 from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain
@@ -19,7 +19,7 @@ from ..kernels.tree_prior import Prior
 from .ladder_state import LadderState, restore, state_of
 from .run.turns import NoStart
 from .search.library import Shelf
-from .trace import Output, empty_output, packed_output, state_size, state_sizes, unpack
+from .trace import Output, empty_output, packed_output, unpack
 
 #: How often constants move: the share of such moves, and the `lt` nodes for half of it.
 MOVE_SHAPE = (0.5, 1.0)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..formula.trees import state_size
 from ..kernels.chain import Chain
 from ..kernels.tree import NODE
 from ..kernels.tree_prior import Prior
-from .trace import state_size
 
 #: Arrays of a chain that follow from its trees, and those trees, which are sent without the gaps.
 DERIVED = ("columns", "gram", "dots")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..formula.trees import split_terms
 from ..inputs.prior import NoisePrior, require_count
 from ..inputs.problem import Problem
 from ..kernels import units
@@ -18,7 +19,7 @@ from .pause import Pause, Point, Save, save_nothing
 from .run.running import Look, Report, Status, Watch, Workers, run_rounds
 from .run.turns import NoStart
 from .search.library import Shelf
-from .trace import ChainTrace, Output, Trace, empty_output, packed_output, split_terms, unpack
+from .trace import ChainTrace, Output, Trace, empty_output, packed_output, unpack
 
 # Trees proposed in the smallest round, and rounds of that size in the largest.
 _TREES_A_UNIT = 250

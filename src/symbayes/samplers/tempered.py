@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..formula.trees import split_terms
 from ..inputs.prior import NoisePrior, require_count, require_real
 from ..inputs.problem import Problem, some_rows
 from ..kernels.chain import PROPOSED
@@ -27,7 +28,7 @@ from .run.running import Report, Watch, Workers, advance_all
 from .search.search import NEAR, OPTIMISED, Found, Search
 from .search.seekers import Seeker
 from .telling import teller
-from .trace import ChainTrace, LadderRecord, Trace, split_terms
+from .trace import ChainTrace, LadderRecord, Trace
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..formula.trees import split_terms
 from ..inputs.problem import Problem
 from ..kernels.choose import N_MOVES
 from ..kernels.run import KEPT
 from ..kernels.tree import NODE
 from ..samplers.ladder_state import LadderState
 from ..samplers.pause import Pause, Point, SearchState
-from ..samplers.trace import ChainTrace, Find, LadderRecord, Trace, split_terms
+from ..samplers.trace import ChainTrace, Find, LadderRecord, Trace
 from .archive import Arrays
 from .parts import Parts, split
 from .stored_ladders import (
