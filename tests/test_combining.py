@@ -13,7 +13,7 @@ import symbayes
 from symbayes import BayesianSymbolicRegressor, ModelFileError, NoisePrior, TreePrior
 from symbayes.cli.answer_text import answer_text
 from symbayes.cli.facts import facts, to_json
-from symbayes.fitting.fitter import Fitter
+from symbayes.fitting.model import Fitter
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
 from symbayes.posterior.combining import reweighted, stack

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from symbayes.fitting.fitted import Model, State
-from symbayes.fitting.fitter import expression_of
+from symbayes.fitting.model import Model, State, expression_of
 from symbayes.formula import expression as ex
 from symbayes.formula.parser import parse
 from symbayes.formula.printing import to_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symbayes.fitting.polish import polish
+from symbayes.fitting.constants import polish
 from symbayes.formula.trees import evaluate_trees
 
 from .problems import tree

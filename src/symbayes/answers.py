@@ -14,7 +14,7 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from .cautions import is_wild, tell_left_out, tell_outside, tell_wild, without_value
-from .fitting.constants import Sight
+from .fitting.rounding import TrainingRows
 from .formula import expression as ex
 from .formula.expression import signs
 from .formula.formula import Formula
@@ -262,12 +262,12 @@ class Answers:
         if not -n_formulas <= formula < n_formulas:
             raise IndexError(f"formula is {formula} and formulas_ has {n_formulas} rows")
         rows, mixture = self._rows, self._posterior.mixture
-        sight = Sight(
+        training = TrainingRows(
             rows.X.T, rows.y, rows.weights, mixture.noise_prior, mixture.y_scale, n=mixture.n
         )
         expression = self.formula_objects_[formula]._expression
         value = np.array(list(ex.constants(expression))) * list(signs(expression))
-        std, df = sight.deviations(expression)
+        std, df = training.deviations(expression)
         reach = std * stats.t.ppf(0.5 + 0.5 * float(level), df)
         return pd.DataFrame(
             {"value": value, "std": std, "lower": value - reach, "upper": value + reach}

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from .cautions import ConvergenceWarning, SamplingWarning
 from .chain_answers import ChainAnswers
 from .deadline import Deadline, OutOfTime
-from .fitting.fitter import Fitter
+from .fitting.model import Fitter
 from .inputs.validation import LARGE, Table, column_name, feature_names
 from .kernels import units
 from .posterior.diagnostics import cut_short, effort, history, nothing_new

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..deadline import Deadline
-from ..fitting.fitted import Model, State
-from ..fitting.fitter import Fitter, expression_of
+from ..fitting.model import Fitter, Model, State, expression_of
 from ..formula import expression as ex
 from ..formula.rewriting import collected
 from ..formula.trees import concatenated, split_terms, structure, to_expression

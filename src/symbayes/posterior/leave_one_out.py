@@ -15,7 +15,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from ..deadline import OutOfTime
-from ..fitting.fitted import Model, freedom
+from ..fitting.model import Model, freedom
 from ..formula.trees import evaluate_trees
 from .prediction import Mixture
 

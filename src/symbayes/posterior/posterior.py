@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..deadline import Deadline
-from ..fitting.fitted import Model, State
-from ..fitting.fitter import Fitter
+from ..fitting.model import Fitter, Model, State
 from ..kernels import opcodes
 from ..kernels.tree import NODE
 from ..samplers.trace import Trace

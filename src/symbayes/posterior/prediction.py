@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..fitting.fitted import Model, freedom
+from ..fitting.model import Model, freedom
 from ..formula.trees import evaluate_trees
 from .quantiles import mixture_quantile, surely_inside, weighted_quantiles
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..fitting.fitter import Fitter
+from ..fitting.model import Fitter
 from ..formula.trees import evaluate_trees, split_terms
 from ..samplers.trace import ChainTrace
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..fitting.least_squares import fitted_values
 from ..formula.trees import evaluate_trees, split_terms, structure
 from ..inputs.problem import Problem, some_rows
 from ..kernels.opcodes import FEATURE, LT
@@ -197,22 +198,10 @@ class _Fits:
         key = chain.n_terms[i], chain.nodes[i].tobytes()
         if key not in self._values:
             terms = split_terms(chain.nodes[i], chain.n_terms[i])
-            self._values[key] = self._fit([*self._known_terms, *terms])
+            with np.errstate(all="ignore"):
+                values = evaluate_trees([*self._known_terms, *terms], self._columns)
+                self._values[key] = fitted_values(values, self._y, self._root)
         return self._values[key]
-
-    def _fit(self, trees: Sequence[np.ndarray]) -> np.ndarray:
-        """Return fitted values; the mean of y where numbers are too extreme for a fit."""
-        root, y = self._root, self._y
-        with np.errstate(all="ignore"):
-            values = evaluate_trees(trees, self._columns)
-            design = np.vstack([np.ones_like(root), values]).T
-            design /= np.abs(design).max(axis=0)
-            if np.isfinite(design).all():
-                try:
-                    return design @ np.linalg.lstsq(design * root[:, None], y, rcond=None)[0]
-                except np.linalg.LinAlgError:
-                    pass
-        return np.full(len(y), y @ root / (root @ root))
 
 
 def _leading(pairs: _Pairs, fits: _Fits) -> Iterator[list[np.ndarray]]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..fitting.fitter import expression_of
+from ..fitting.model import expression_of
 from ..formula.expression import Expression, constants
 from ..formula.formula import Formula
 from ..formula.operators import operator_weights

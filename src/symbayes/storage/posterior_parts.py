@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fitting.fitted import Model, State
+from ..fitting.model import Model, State
 from ..formula.operators import BY_OPCODE, OPERATORS
 from ..kernels.opcodes import FEATURE, FIRST_BINARY, N_OPCODES
 from ..kernels.tree import NODE
