@@ -1,4 +1,4 @@
-"""The numbers by which compiled code knows the operators. `formula/operators.py` gives them names."""
+"""The numbers by which compiled code knows the operators; `formula/operators.py` names them."""
 
 FEATURE = 0
 

@@ -11,9 +11,8 @@ from ..fitting import least_squares
 from ..formula.trees import evaluate_trees, state_size, state_sizes
 from ..inputs.problem import Problem
 from ..kernels import units
-from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain
+from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain, zeros
 from ..kernels.ladder import Ladder
-from ..kernels.memory import zeros
 from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
@@ -70,7 +69,10 @@ class Replicas:
         # Replicas whose columns are not there, since the state came from elsewhere.
         self._without_columns = np.zeros(n, bool)
         self.priors = Prior(*_repeated(problem.new_prior(MOVE_SHAPE), n))
+        self.tables = problem.tables()
         self.scratch = problem.new_scratch()
+        #: Share of proposals whose constants are optimised; 0 keeps the sampler exact.
+        self.optimised = 0.0
         self.ladder = Ladder(
             rng=seed_state(seeds[n]),
             power=np.array(powers, dtype=float),
@@ -109,7 +111,7 @@ class Replicas:
             self._make_columns(self._without_columns)
         given = np.isnan(self.chains.numbers[:, LOG_LIKELIHOOD])
         done = self._loop(
-            self.chains, self.priors, self.problem.seen, self.scratch, self.ladder,
+            self.chains, self.priors, self.tables, self.optimised, self.scratch, self.ladder,
             steps, rounds, first, n_draws, float(good_enough), *self.output,
         )  # fmt: skip
         if done < 0:
@@ -157,7 +159,7 @@ class Replicas:
 
     def state(self) -> LadderState:
         """Return all that has to be known to go on elsewhere, or later, with the same draws."""
-        return state_of(self.chains, self.priors, self.ladder._asdict(), self.scratch.few.share[0])
+        return state_of(self.chains, self.priors, self.ladder._asdict(), self.optimised)
 
     def restore(self, state: LadderState) -> None:
         """Go on from a state of a ladder on the same problem."""
@@ -181,7 +183,7 @@ class Replicas:
 
     def optimise(self, share: float) -> None:
         """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""
-        self.scratch.few.share[0] = share
+        self.optimised = float(share)
 
     @property
     def cold(self) -> int:

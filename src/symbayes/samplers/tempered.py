@@ -18,7 +18,7 @@ from ..formula.trees import split_terms
 from ..inputs.prior import NoisePrior, require_count, require_real
 from ..inputs.problem import Problem, some_rows
 from ..kernels.chain import PROPOSED
-from ..kernels.choose import N_MOVES
+from ..kernels.moves.choice import N_MOVES
 from .convergence import settled
 from .exactness import exact_rss
 from .ladder import Replicas, Round, mean_cost

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..formula.trees import split_terms
 from ..inputs.problem import Problem
-from ..kernels.choose import N_MOVES
+from ..kernels.moves.choice import N_MOVES
 from ..kernels.run import KEPT
 from ..kernels.tree import NODE
 from ..samplers.ladder_state import LadderState

@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ...inputs.problem import Problem
-from ...kernels.likelihood import Data
+from ...kernels.chain import Data
 from ..search.library import Shelf
 from .running import Traveller, carry_out
 

@@ -17,6 +17,7 @@ import numpy as np
 from ...formula.operators import OPERATORS
 from ...formula.trees import concatenated, evaluate_trees, join, leaf, product_of_powers
 from ...inputs.problem import Problem
+from . import heuristics
 from .pairs import Pairs
 
 # Expressions that are listed at most: with pairs of some 200 columns.
@@ -53,7 +54,8 @@ class Library:
         self._operators, self._table = operators, table
         self._pairs: list[Pairs] = []
         of_one = len(columns) * (1 + len(_unary(operators)))
-        if of_one + len(columns) * (len(columns) - 1) // 2 > most:
+        many = of_one + len(columns) * (len(columns) - 1) // 2 > most
+        if many and heuristics.in_use.pairs:
             most = min(most, of_one)
             self._pairs = [
                 Pairs(name, columns, table, self._root) for name in "*/" if name in operators
