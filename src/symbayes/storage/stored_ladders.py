@@ -13,7 +13,7 @@ from ..formula.trees import split_terms
 from ..inputs.problem import Problem
 from ..kernels.opcodes import FEATURE, FIRST_BINARY, N_OPCODES
 from ..kernels.tree import NODE
-from ..samplers.ladder_state import LadderState
+from ..samplers.trace import LadderState
 from .archive import Arrays
 from .parts import LARGEST, Parts, split
 from .stored_zip import Damage

@@ -144,7 +144,7 @@ class Library:
         return self._tree(i), float(gain[i])
 
 
-class Shelf:
+class LibraryCache:
     """Keeps the library that was asked for last: all ladders of a search can share it.
 
     Making one takes a good part of a second. The response has no part in it.

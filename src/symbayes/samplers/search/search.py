@@ -12,7 +12,7 @@ seed gives the same result on any machine (unless a time limit cuts it short).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -23,10 +23,10 @@ from ...kernels.chain import PROPOSED
 from ...kernels.opcodes import FEATURE
 from ..exactness import exact_rss, is_exact
 from ..ladder import LARGEST_ROUND, Replicas, Round, mean_cost
-from ..pause import SearchState
-from ..run.running import Look, Report, Status, Watch, Workers
-from ..run.turns import NoStart, never
-from ..trace import Find
+from ..run.context import Look, RunContext, Status
+from ..run.scheduler import NoStart, never
+from ..run.workers import Workers
+from ..trace import Find, RunState, SearchState
 from . import heuristics
 from .factors import common_factor
 from .noise_floor import is_noise
@@ -129,24 +129,17 @@ class Search:
             if not seeker.replicas.trees() or chain.score > seeker.replicas.score:
                 seeker.begin_at(chain.trees())
 
-    def run(
-        self,
-        budget: int,
-        workers: Workers,
-        watch: Watch,
-        share: float,
-        progress: Report,
-        save: Callable[[Callable[[], SearchState]], None] | None = None,
-    ) -> Found:
-        """Search for at most `budget` draws a ladder, fewer where states are large.
+    def run(self, budget: int, run: RunContext, share: float = 1.0) -> Found:
+        """Search for at most `budget` draws per ladder, fewer where states are large.
 
-        Moments at which it could be kept are told to `save`. After `restore` it goes on.
+        It ends early when this share of the time is used up. After `restore` it resumes.
         """
+        workers, watch = run.workers, run.watch
         place, exact, settled = self._place, False, False
         offer = self._use.library
 
         def tell(ended: bool = False) -> None:
-            progress(Status("search", min(int(place.spent), budget), budget, self._look, ended))
+            run.report(Status("search", min(int(place.spent), budget), budget, self._look, ended))
 
         if place.done == 0:
             self._try_known_forms(partial(watch.out_of_time, share))
@@ -161,14 +154,14 @@ class Search:
                 times, n = self._rounds(left), min(LARGEST_ROUND, left)
                 again = left // (times * n) - 1 if times == self._most_rounds else 0
                 # Where rounds end early, what was there before can be kept, and gone on from.
-                before = self.state() if save is not None and times > 1 else None
+                before = self.state() if run.save is not None and times > 1 else None
                 stop = partial(watch.is_over if times > 1 else watch.out_of_time, share)
                 made = self._advance(n, workers, offer and place.stage > 0, times, again, stop)
                 cut = stop()
                 n = made if cut else times * n
                 halfway = place.stage == 0 and 0 <= _PREPARE - place.in_stage < n
                 if offer and halfway and budget > _STAGE:
-                    workers.prepare(self.problem, partial(watch.out_of_time, share))
+                    workers.prepare_library(self.problem, partial(watch.out_of_time, share))
                 place.advance(n, mean_cost([seeker.at_work for seeker in self._seekers]))
                 for seeker in self._seekers:
                     if seeker.other is not None and is_exact(seeker.other):
@@ -179,8 +172,8 @@ class Search:
                 exact = any(is_exact(seeker.replicas) for seeker in self._seekers)
                 if exact or place.spent >= budget:
                     break
-                if save is not None:
-                    save(partial(replace, before) if cut and before else self.state)
+                kept = before if cut else None
+                run.offer_state(partial(self._run_state, kept))
                 if watch.should_stop(share):
                     break
             exact = self._collect()
@@ -205,6 +198,9 @@ class Search:
             exact=exact,
             agreed=exact or settled,
         )
+
+    def _run_state(self, kept: SearchState | None) -> RunState:
+        return RunState(search=kept or self.state())
 
     def state(self) -> SearchState:
         """Return what it takes to go on from here, between two rounds of a stage."""

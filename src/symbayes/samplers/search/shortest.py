@@ -14,7 +14,8 @@ from ...formula.trees import split_terms
 from ...inputs.problem import Problem
 from ..exactness import is_exact
 from ..ladder import LARGEST_ROUND, Replicas, Round
-from ..run.running import Watch, Workers, advance_all
+from ..run.clock import Watch
+from ..run.workers import Workers
 from ..trace import ChainTrace
 from .equal_parts import shorter_states
 from .heuristics import Heuristics
@@ -76,7 +77,7 @@ class Shortest:
             for seeker in self._seekers:
                 seeker.replicas.put(best.trees)
             ladders = [seeker.replicas for seeker in self._seekers]
-            made = advance_all(workers, ladders, Round(self._steps, LARGEST_ROUND, keep=True))
+            made = workers.advance_all(ladders, Round(self._steps, LARGEST_ROUND, keep=True))
             for ladder, n in zip(ladders, made, strict=True):
                 score, trees = _best_draw(ladder, n)
                 best.remember(score, trees, watch.seconds)
