@@ -23,7 +23,7 @@ _MOST_NODES = 10_000
 # A column of one of these names comes first. No "e", which is too likely a column.
 _NAMED_NUMBERS = {"pi": math.pi}
 _RAISED = tuple("⁰¹²³⁴⁵⁶⁷⁸⁹")
-_FUNCTIONS = [name for name in OPERATORS if name.isalpha() and name != "lt"]
+_FUNCTIONS = [name for name, row in OPERATORS.items() if row.arity == 1 and name != "lt"]
 # Columns that a message lists, at most.
 _LISTED = 20
 
