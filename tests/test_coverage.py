@@ -12,7 +12,7 @@ from symbayes import NoisePrior, TreePrior
 from symbayes.fitting.model import Fitter, State
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
-from symbayes.posterior.grouping import systematic
+from symbayes.posterior.posterior import systematic
 from symbayes.posterior.prediction import Mixture
 
 from .problems import tree

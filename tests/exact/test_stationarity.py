@@ -7,9 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-
-from symbayes.formula.trees import state_size
-from symbayes.kernels import opcodes
 from symbayes.kernels.choose import (
     BIRTH,
     DEATH,
@@ -25,6 +22,9 @@ from symbayes.kernels.choose import (
     SPLIT,
     STAY,
 )
+
+from symbayes.formula.trees import state_size
+from symbayes.kernels import opcodes
 
 from .cases import FALSE_ALARM, Case, run, space_of
 
