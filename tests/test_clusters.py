@@ -22,7 +22,7 @@ from symbayes.samplers.run.joblib_workers import JoblibWorkers
 from symbayes.samplers.run.placing import workers_for
 from symbayes.samplers.run.running import Watch, Workers, carry_out
 from symbayes.samplers.run.workbench import Bundle, Name, Task
-from symbayes.samplers.search.library import Shelf
+from symbayes.samplers.search.library import LibraryCache
 
 from .fits import EXACT, NOISY, X, assert_same, small
 from .problems import problem, table, tree
@@ -319,7 +319,7 @@ def test_short_rounds_are_done_ahead():
     workers, here, there = InThisProcess(0.05), three_ladders(), three_ladders()
     for left in range(9, -1, -1):
         for ladder in here:
-            carry_out(ladder, Round(5, 2), Shelf())
+            carry_out(ladder, Round(5, 2), LibraryCache())
         assert workers.advance(there, [Round(5, 2)] * 3, again=left) == [2, 2, 2]
         assert all(map(same_state, *([x.state() for x in every] for every in (here, there))))
     # Two ladders of one worker take 0.1 s, of 0.25 s at most.
@@ -341,7 +341,7 @@ def test_what_was_done_ahead_is_left_when_something_else_is_asked_for(change):
     def both(orders):
         made = workers.advance(there, orders, again=20)
         for ladder, order, n in zip(here, orders, made, strict=True):
-            assert carry_out(ladder, order, Shelf()) == n
+            assert carry_out(ladder, order, LibraryCache()) == n
         assert all(map(same_state, *([x.state() for x in every] for every in (here, there))))
 
     for _ in range(3):

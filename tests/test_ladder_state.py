@@ -14,7 +14,7 @@ from symbayes.samplers.ladder_state import DERIVED, LEARNED
 from symbayes.samplers.paper import PaperChain, Trees
 from symbayes.samplers.run.running import carry_out
 from symbayes.samplers.run.turns import Turns
-from symbayes.samplers.search.library import Shelf
+from symbayes.samplers.search.library import LibraryCache
 from symbayes.samplers.trace import ChainTrace
 
 from .problems import problem, table, tree
@@ -156,7 +156,7 @@ def test_what_is_done_between_rounds_needs_no_columns():
     made = plain()
     stays = Replicas(made, np.random.SeedSequence(5), POWERS)
     stays.run(15, 2, 20)
-    shelf = Shelf()
+    shelf = LibraryCache()
     travels = travelled(stays)
     np.testing.assert_array_equal(stays.residual(), travels.residual())
     travels = travelled(stays)
@@ -176,10 +176,10 @@ def test_a_chain_of_the_paper_that_has_travelled():
     made = problem(table(70, 2), EVERY, 2, TreePrior(), NoisePrior(1.0, 0.1))
     for seed in range(6):
         stays = PaperChain(made, np.random.SeedSequence(seed))
-        n = carry_out(stays, Trees(200, 1000), Shelf())
+        n = carry_out(stays, Trees(200, 1000), LibraryCache())
         travels = travelled(stays)
         assert_equal(stays, travels)
-        n, m = (carry_out(chain, Trees(300, 1000), Shelf()) for chain in (stays, travels))
+        n, m = (carry_out(chain, Trees(300, 1000), LibraryCache()) for chain in (stays, travels))
         assert n == m > 0
         assert_equal(stays, travels)
         kept = pickle.loads(pickle.dumps(travels.kept(Trees(300, 1000), n)))
@@ -197,8 +197,8 @@ def test_a_round_in_parts_is_the_same_round(n_draws):
     whole, parts = (Replicas(made, np.random.SeedSequence(2), POWERS) for _ in range(2))
     for offer in (False, True):
         order = Round(10, n_draws, offer=offer)
-        assert carry_out(whole, order, Shelf()) == n_draws
-        work = parts.carry_out(order, Shelf(), in_parts=True)
+        assert carry_out(whole, order, LibraryCache()) == n_draws
+        work = parts.carry_out(order, LibraryCache(), in_parts=True)
         stops = sum(1 for _ in work)
         assert (stops > 0) == (n_draws > 8)
         assert_equal(whole, parts)
@@ -218,9 +218,9 @@ def test_a_round_in_parts_ends_where_the_whole_would():
             for n_draws in {64, min(64, 2 * end)}:
                 ladders = [Replicas(made, np.random.SeedSequence(seed), POWERS) for _ in range(2)]
                 order = Round(4, n_draws, good_enough)
-                turns = Turns([ladders[1].carry_out(order, Shelf(), in_parts=True)])
+                turns = Turns([ladders[1].carry_out(order, LibraryCache(), in_parts=True)])
                 turns.take()
-                assert [carry_out(ladders[0], order, Shelf())] == turns.results == [end]
+                assert [carry_out(ladders[0], order, LibraryCache())] == turns.results == [end]
                 assert_equal(*ladders)
                 at_the_end_of_a_part += n_draws == 2 * end >= 16
     assert at_the_end_of_a_part > 3
@@ -231,8 +231,8 @@ def test_several_rounds_at_once_are_the_same_rounds(in_parts):
     made = plain(learn=True)
     one, other = (Replicas(made, np.random.SeedSequence(3), POWERS) for _ in range(2))
     for _ in range(3):
-        carry_out(one, Round(10, 20, offer=True), Shelf())
-    work = other.carry_out(Round(10, 20, offer=True, times=3), Shelf(), in_parts)
+        carry_out(one, Round(10, 20, offer=True), LibraryCache())
+    work = other.carry_out(Round(10, 20, offer=True, times=3), LibraryCache(), in_parts)
     places, end = [], None
     while end is None:
         try:
@@ -254,5 +254,5 @@ def test_several_rounds_end_with_the_first_that_is_good_enough():
     length = where - 3  # so that it is in the second round
     assert length > 3
     ladder = Replicas(made, np.random.SeedSequence(5), POWERS)
-    assert carry_out(ladder, Round(4, length, lowest[-1], times=9), Shelf()) == where
+    assert carry_out(ladder, Round(4, length, lowest[-1], times=9), LibraryCache()) == where
     assert ladder.rss == lowest[-1]

@@ -10,7 +10,7 @@ from symbayes import TemperedSampler
 from symbayes.samplers.run import running, turns
 from symbayes.samplers.run.running import Workers
 from symbayes.samplers.run.turns import NoStart, Turn, Turns
-from symbayes.samplers.search.library import Shelf
+from symbayes.samplers.search.library import LibraryCache
 
 from .fits import X, assert_same, small
 from .test_warm_start import draws_of
@@ -94,7 +94,7 @@ class Walker:
         self.output = []
 
     def carry_out(self, order, shelf, in_parts=False):
-        assert isinstance(shelf, Shelf)
+        assert isinstance(shelf, LibraryCache)
         if order < 0 and self.value % 5 == 0:
             raise NoStart
         for _ in range(self.value % 3 if in_parts else 0):

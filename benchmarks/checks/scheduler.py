@@ -29,7 +29,7 @@ from symbayes.samplers.run import running, turns
 from symbayes.samplers.run.running import Workers
 from symbayes.samplers.run.turns import NoStart, Work
 from symbayes.samplers.search import library
-from symbayes.samplers.search.library import Shelf
+from symbayes.samplers.search.library import LibraryCache
 
 _SWITCH_INTERVAL = 1.0e-6
 # Modules before whose lines a thread may fall asleep, how often it does, and for how long at most:
@@ -64,7 +64,7 @@ class Walker:
         self.problem = problem
         self.at_work = False
 
-    def carry_out(self, order: Order, shelf: Shelf, in_parts: bool = False) -> Work:
+    def carry_out(self, order: Order, shelf: LibraryCache, in_parts: bool = False) -> Work:
         """Do what is asked for; return how often, or raise what the order says."""
         for i in range(1, order.times + 1):
             for _ in range(order.parts):
@@ -77,7 +77,7 @@ class Walker:
             raise order.raises
         return order.times
 
-    def _step(self, order: Order, shelf: Shelf) -> None:
+    def _step(self, order: Order, shelf: LibraryCache) -> None:
         assert not self.at_work, "two threads carry out the same work"
         self.at_work, before = True, self.value
         if order.asks:
@@ -116,7 +116,7 @@ def lost_on_the_way(rng: random.Random, n_jobs: int) -> Any:
     lost = rng.randrange(len(walkers))
 
     class Lost(Walker):
-        def _step(self, order: Order, shelf: Shelf) -> None:
+        def _step(self, order: Order, shelf: LibraryCache) -> None:
             raise NoStart
 
     walkers[lost] = Lost(0)

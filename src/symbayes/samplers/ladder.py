@@ -18,7 +18,7 @@ from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
 from .ladder_state import LadderState, restore, state_of
 from .run.turns import NoStart
-from .search.library import Shelf
+from .search.library import LibraryCache
 from .trace import Output, empty_output, packed_output, state_size, state_sizes, unpack
 
 #: How often constants move: the share of such moves, and the `lt` nodes for half of it.
@@ -117,7 +117,7 @@ class Replicas:
         return done
 
     def carry_out(
-        self, order: Round, shelf: Shelf, in_parts: bool = False
+        self, order: Round, libraries: LibraryCache, in_parts: bool = False
     ) -> Generator[int | None, None, int]:
         """Do what a round asks for; return the number of draws, the last ones now in `output`.
 
@@ -130,7 +130,7 @@ class Replicas:
             in_parts_now = in_parts and time == order.times
             done, exact = yield from self._draw(order, in_parts_now, made)
             if order.offer:
-                self.offer(shelf)
+                self.offer(libraries)
             made += done
             if exact:
                 break
@@ -280,20 +280,15 @@ class Replicas:
         for array, kept in zip((*self.chains, self._without_columns), coldest, strict=True):
             array[r] = kept
 
-    def offer(self, shelf: Shelf) -> None:
+    def offer(self, libraries: LibraryCache) -> None:
         """Add the term to the coldest state that explains most of its residual, if that helps."""
-        problem, trees = self.problem, self.trees()
-        if len(trees) >= problem.most_terms or isinstance(problem.terms, int):
-            return
-        tree = shelf.library_for(problem).best_for(self.residual(), trees)
-        if tree is None or len(tree) > problem.max_nodes:
-            return
-        before = self.score
-        self.put([*trees, tree])
-        self.fit()
-        if not self.score > before:
-            self.put(trees)
+        for suggested in libraries.suggest(self.problem, self):
+            trees, before = self.trees(), self.score
+            self.put(suggested)
             self.fit()
+            if not self.score > before:
+                self.put(trees)
+                self.fit()
 
     def take_over(self, other: Replicas) -> None:
         """Copy the states of another ladder, temperature by temperature."""

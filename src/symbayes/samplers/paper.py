@@ -17,7 +17,7 @@ from .ladder_state import LadderState, restore, state_of
 from .pause import Pause, Point, Save, save_nothing
 from .run.running import Look, Report, Status, Watch, Workers, run_rounds
 from .run.turns import NoStart
-from .search.library import Shelf
+from .search.library import LibraryCache
 from .trace import ChainTrace, Output, Trace, empty_output, packed_output, split_terms, unpack
 
 # Trees proposed in the smallest round, and rounds of that size in the largest.
@@ -191,7 +191,7 @@ class PaperChain:
         self.chain.numbers[LOG_LIKELIHOOD] = np.nan
 
     def carry_out(
-        self, order: Trees, shelf: Shelf, in_parts: bool = False
+        self, order: Trees, shelf: LibraryCache, in_parts: bool = False
     ) -> Generator[None, None, int]:
         """Propose trees; return how many were accepted, now in `output` and `times`."""
         yield from ()  # all in one part: its chains are rarely more than the cores

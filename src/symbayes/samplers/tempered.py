@@ -24,8 +24,7 @@ from .ladder import Replicas, Round, mean_cost
 from .pause import Pause, Point, Save, save_nothing
 from .rounds import round_length, run_even_rounds
 from .run.running import Report, Watch, Workers, advance_all
-from .search.search import NEAR, OPTIMISED, Found, Search
-from .search.seekers import Seeker
+from .search.search import NEAR, OPTIMISED, Search, SearchResult
 from .telling import teller
 from .trace import ChainTrace, LadderRecord, Trace, split_terms
 
@@ -362,16 +361,16 @@ def _paused(begun: Trace, ladders: list[Replicas], **changes: Any) -> Trace:
     return replace(begun, weights=[], pause=replace(begun.pause, ladders=states, **changes))
 
 
-def _begin_at(ladders: list[Replicas], found: Found, workers: Workers) -> None:
+def _begin_at(ladders: list[Replicas], found: SearchResult, workers: Workers) -> None:
     """Start the ladders where the search ended, each with the temperatures of one of its own."""
 
-    def begin(ladder: Replicas, seeker: Seeker, trees: list[np.ndarray]) -> None:
-        ladder.take_over(seeker.replicas)
+    def begin(ladder: Replicas, searched: Replicas, trees: list[np.ndarray]) -> None:
+        ladder.take_over(searched)
         if found.trees:
             ladder.put(trees)
             ladder.spread(trees, NEAR)
 
-    workers.each(begin, ladders, found.seekers, found.starts)
+    workers.each(begin, ladders, found.ladders, found.starts)
 
 
 def _catch_up(ladders: list[Replicas], scores: list[float], nats: float) -> bool:

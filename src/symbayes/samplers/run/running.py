@@ -14,7 +14,7 @@ import numpy as np
 
 from ...deadline import Deadline
 from ...inputs.problem import Problem
-from ..search.library import Shelf
+from ..search.library import LibraryCache
 from .turns import NoStart, Turns, Work, never
 
 # A round should take about so long: short enough to stop at once, long enough to cost nothing.
@@ -143,7 +143,7 @@ class Traveller(Protocol):
     def blank(cls, problem: Any, state: Any) -> Traveller:
         """Return one that a state of this size can be restored to."""
 
-    def carry_out(self, order: Any, shelf: Shelf, in_parts: bool = False) -> Work:
+    def carry_out(self, order: Any, shelf: LibraryCache, in_parts: bool = False) -> Work:
         """Do what a round asks for; return the number of draws, or raise NoStart.
 
         In parts it stops more often. After every stop it may go on in another thread.
@@ -168,7 +168,7 @@ class Workers:
     def __init__(self, n_jobs: int):
         self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
         self._n_jobs = n_jobs
-        self._shelf = Shelf()
+        self._shelf = LibraryCache()
 
     def __enter__(self) -> Workers:
         return self
@@ -263,7 +263,7 @@ class Workers:
             pass
 
 
-def carry_out(ladder: Traveller, order: Any, shelf: Shelf) -> int | None:
+def carry_out(ladder: Traveller, order: Any, shelf: LibraryCache) -> int | None:
     """Let a ladder carry out an order; return the number of draws, None for no start."""
     turns = Turns([ladder.carry_out(order, shelf)])
     turns.take()

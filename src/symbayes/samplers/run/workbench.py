@@ -22,7 +22,7 @@ from threadpoolctl import ThreadpoolController
 
 from ...inputs.problem import Problem
 from ...kernels.likelihood import Data
-from ..search.library import Shelf
+from ..search.library import LibraryCache
 from .running import Traveller, carry_out
 
 # Problems that a process keeps: those of a search, besides the table itself.
@@ -83,7 +83,7 @@ class _Bench:
         self._lock = threading.RLock()
         self._run = ""
         self._kept: OrderedDict[Name, _Kept] = OrderedDict()
-        self.shelf = Shelf()
+        self.shelf = LibraryCache()
 
     def has(self, name: Name) -> bool:
         return name in self._kept
@@ -97,7 +97,7 @@ class _Bench:
         """Keep a problem if it is not there yet, perhaps only until nobody else holds it."""
         with self._lock:
             if name.run != self._run:
-                self._run, self.shelf = name.run, Shelf()
+                self._run, self.shelf = name.run, LibraryCache()
                 self._kept.clear()
             if name not in self._kept:
                 if while_held:
