@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE
 
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import ACCEPTED, LOG_LIKELIHOOD, NUMBERS, RSS
-from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE
 from symbayes.kernels.run import KEPT
-from symbayes.samplers.run.turns import NoStart
+from symbayes.samplers.run.scheduler import NoStart
 
 from .. import naive
 from ..problems import problem, table, tree

@@ -55,6 +55,7 @@ class BlockFitter:
         )
         self._max_nodes = wide.max_nodes
         self._chain = wide.new_chain(np.random.SeedSequence(0))
+        self._whole = wide.data
         self._scratch = wide.new_scratch()
 
     def fit(self, trees: Sequence[np.ndarray]) -> LeastSquares | None:
@@ -65,13 +66,13 @@ class BlockFitter:
         for i, tree in enumerate(trees):
             start = i * self._max_nodes
             self._chain.nodes[start : start + len(tree)] = tree
-        rss = fit_all(evaluate, self._chain, k, self._scratch)
+        rss = fit_all(evaluate, self._chain, k, self._whole, self._scratch)
         if rss < 0.0:
             return None
         gram = rows.gram.reshape(len(rows.order), -1)[:k, :k]
         factor = np.linalg.cholesky(np.tril(gram) + np.tril(gram, -1).T)
         return LeastSquares(
-            centre=rows.shift[:k] + rows.unit[:k] * rows.totals[:k] / rows.n,
+            centre=rows.shift[:k] + rows.unit[:k] * rows.totals[:k] / self._whole.n,
             length=rows.length[:k] * rows.unit[:k],
             beta=self._scratch.solution[:k] / self._unit,
             inverse_root=np.linalg.inv(factor).T,

@@ -10,16 +10,22 @@ import numpy as np
 
 from ..formula.operators import OPERATORS
 from ..kernels import opcodes
-from ..kernels.chain import ALL_NUMBERS, AllRows, Chain, Few, Scratch
-from ..kernels.choose import N_MOVES
+from ..kernels.chain import (
+    ALL_NUMBERS,
+    AllRowsScratch,
+    Chain,
+    Data,
+    FewRows,
+    OptimiseScratch,
+    Scratch,
+    Tables,
+    zeros,
+)
 from ..kernels.evaluate import BLOCK, padded, stack_slots
-from ..kernels.likelihood import Data
-from ..kernels.limits import UNLIMITED
-from ..kernels.memory import zeros
-from ..kernels.moves.jump import SWAPS
+from ..kernels.moves.choice import N_MOVES
 from ..kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from ..kernels.rng import seed_state
-from ..kernels.tree import NODE
+from ..kernels.tree import NODE, SWAPS, UNLIMITED, MoveScratch
 from ..kernels.tree_prior import Prior
 from .known_terms import orthonormal, without
 from .prior import NoisePrior, TermsPrior, TreePrior
@@ -176,34 +182,38 @@ class Problem:
         """Return the problem with proposals judged on these rows first."""
         return replace(self, part=self.on_rows(rows).data._replace(is_part=True))
 
-    def _few(self) -> Few:
-        """Return a few rows, spread over the table, for the optimisation of constants."""
+    def tables(self) -> Tables:
+        """Return the rows that the parts of a step see."""
         data = self.seen
+        # A few rows, spread over the table.
         with_weight = np.flatnonzero(data.root_weight > 0)
         m = min(MOST_ROWS, len(with_weight))
         rows = with_weight[np.linspace(0, len(with_weight) - 1, m).astype(np.int64)]
-        known = data.known.reshape(-1, len(data.y))[:, rows]
-        width = self.most_terms + 2 + len(known) + MOST_CONSTANTS
-        return Few(
+        few = FewRows(
             x=data.x.reshape(-1, len(data.y))[:, rows].reshape(-1),
             y=data.y[rows],
             root_weight=data.root_weight[rows],
+            known=data.known.reshape(-1, len(data.y))[:, rows].reshape(-1),
             rows=rows,
-            known=known.reshape(-1),
-            share=zeros(1),
-            design=zeros(width * m),
-            factor=zeros(width * width),
-            z=zeros(width),
-            constants=zeros(MOST_CONSTANTS),
-            direction=zeros(MOST_CONSTANTS),
-            trial=zeros(MOST_CONSTANTS),
         )
+        whole = self.data
+        if self.part is None:
+            none = np.empty(0)
+            whole = whole._replace(x=none, y=none, root_weight=none, n=0.0, known=none)
+        return Tables(data, few, whole)
 
     def new_scratch(self) -> Scratch:
         """Return room to work in for one chain."""
-        slots = self.most_terms + 2
+        slots, seen = self.most_terms + 2, self.seen
+        m = min(MOST_ROWS, np.count_nonzero(seen.root_weight > 0))
+        width = slots + len(seen.known) // len(seen.y) + MOST_CONSTANTS
+        # Room for a fit on all rows, where there is a second stage.
+        n = 0 if self.part is None else slots
+        n_known = len(self.data.known) // len(self.data.y)
         return Scratch(
-            pending=zeros(self.max_nodes + 2, np.int64),
+            moves=MoveScratch(
+                pending=zeros(self.max_nodes + 2, np.int64), swaps=zeros(SWAPS, np.int64)
+            ),
             where=zeros(2 * self.max_nodes + 4, np.int64),
             stack=zeros(stack_slots(self.max_nodes) * BLOCK),
             factor=zeros(slots * slots),
@@ -211,39 +221,28 @@ class Problem:
             correction=zeros(slots),
             products=zeros(slots),
             other_products=zeros(slots),
-            residual=zeros(len(self.seen.y)),
+            residual=zeros(len(seen.y)),
             counts=zeros(opcodes.N_OPCODES + len(self.feature_weights)),
-            swaps=zeros(SWAPS, np.int64),
-            few=self._few(),
-            all_rows=self._all_rows(),
-        )
-
-    def _all_rows(self) -> AllRows:
-        """Return the whole table for the second stage, empty if there is none."""
-        data, slots = self.data, self.most_terms + 2
-        if self.part is None:
-            none = np.empty(0)
-            data = data._replace(x=none, y=none, root_weight=none, n=0.0, known=none)
-            slots = 0
-        n_known = len(data.known) // max(1, len(data.y))
-        return AllRows(
-            x=data.x,
-            y=data.y,
-            root_weight=data.root_weight,
-            n=data.n,
-            noise_prior=data.noise_prior,
-            most_constants=data.most_constants,
-            known=data.known,
-            block=zeros((slots + 1) * BLOCK if slots else 0),
-            order=np.arange(slots),
-            shift=zeros(slots),
-            unit=zeros(slots),
-            totals=zeros(slots),
-            dots=zeros(slots),
-            gram=zeros(slots * slots),
-            beside=zeros(slots * n_known),
-            length=zeros(slots),
-            other=zeros(n_known),
+            optimise=OptimiseScratch(
+                design=zeros(width * m),
+                factor=zeros(width * width),
+                z=zeros(width),
+                constants=zeros(MOST_CONSTANTS),
+                direction=zeros(MOST_CONSTANTS),
+                trial=zeros(MOST_CONSTANTS),
+            ),
+            all_rows=AllRowsScratch(
+                block=zeros((n + 1) * BLOCK if n else 0),
+                order=zeros(n, np.int64),
+                shift=zeros(n),
+                unit=zeros(n),
+                totals=zeros(n),
+                dots=zeros(n),
+                gram=zeros(n * n),
+                beside=zeros(n * n_known),
+                length=zeros(n),
+                other=zeros(n_known),
+            ),
         )
 
 
@@ -324,7 +323,7 @@ def some_rows(problem: Problem, most: int) -> np.ndarray:
 
 
 def _limits(tree_prior: TreePrior) -> np.ndarray:
-    """Return the limits on trees as the kernels want them, see `kernels.limits`."""
+    """Return the limits on trees as the kernels want them, see `tree.is_allowed`."""
     if tree_prior.max_depth is None and not tree_prior.nesting:
         return np.empty(0, np.int64)
     limits = np.full(1 + opcodes.N_OPCODES**2, UNLIMITED, np.int64)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from ..kernels.chain import zeros
 from ..kernels.evaluate import padded
-from ..kernels.memory import zeros
 from .column_types import lost_digits, refuse_text
 
 FEWEST_ROWS = 3

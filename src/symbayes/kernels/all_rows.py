@@ -13,32 +13,30 @@ import math
 
 import numpy as np
 
-from .chain import count_constants, tree_start
-from .compiling import entry_point, kernel, reduction
+from .compiling import entry_point, kernel
 from .evaluate import BLOCK
 from .likelihood import (
-    CANCELLED,
     CONSTANT,
     LARGE_SQUARES,
     MOST_REFINEMENTS,
     REDUNDANT,
     REFINED,
-    ROUNDING,
-    SAFE,
     SMALL_SQUARES,
-    dot,
+    count_constants,
     factorise,
     solve,
+    solve_normal_equations,
 )
+from .rows import add_multiple, copy, dot, farthest, mean, weigh
+from .tree import tree_start
 
 
 @kernel
 def sees_all(power, ratio):
     """Return whether the target at a power of the likelihood is that of all rows.
 
-    `ratio` is how many times more rows there are than in the part; 0 if there is no part. Where the
-    likelihood counts no more than that of the part would, it is the part's instead: hot chains
-    never need to see all rows.
+    Where the likelihood counts no more than that of the part would, it is the part's instead: hot
+    chains never need to see all rows. For `ratio` see `chain.Mode`.
     """
     return power * ratio >= 1.0
 
@@ -50,68 +48,35 @@ def first_power(power, ratio):
 
 
 @kernel
-def _column(evaluate, nodes, root, rows, first, n, k, stack, where):
-    """Evaluate a term on a block."""
+def _evaluate_term(evaluate, chain, k, whole, first, n, scratch):
+    """Evaluate the k-th term on the n rows from `first` on; return where its values begin."""
     evaluate(
-        nodes, root, rows.x, rows.y.shape[0], first, first + n, rows.block, k * BLOCK, stack, where
-    )
-
-
-@reduction
-def _mean(values, offset, n):
-    total = 0.0
-    for i in range(n):
-        total += values[offset + i]
-    return total / n
+        chain.nodes, tree_start(chain, chain.slots[k]), whole.x, whole.y.shape[0], first, first + n,
+        scratch.all_rows.block, k * BLOCK, scratch.stack, scratch.where,
+    )  # fmt: skip
+    return np.uint64(k * BLOCK)
 
 
 @kernel
-def _farthest(values, offset, n, shift):
-    """Return the largest distance from a value, infinity if one is not finite."""
-    largest = 0.0
-    for i in range(n):
-        v = abs(values[offset + i] - shift)
-        if not (v <= largest):  # also true for nan
-            largest = v
-            if not (v < math.inf):
-                return math.inf
-    return largest
-
-
-@kernel
-def _weigh(values, offset, n, root_weight, first, shift, unit):
-    inverse = 1.0 / unit
-    for i in range(n):
-        values[offset + i] = root_weight[first + i] * ((values[offset + i] - shift) * inverse)
-
-
-@kernel
-def _add_multiple(target, t, source, s, factor, n):
-    for i in range(n):
-        target[t + i] += factor * source[s + i]
-
-
-@kernel
-def _choose_units(evaluate, chain, n_terms, rows, scratch, n_seen):
+def _choose_units(evaluate, chain, n_terms, whole, scratch, n_seen):
     """Set shift and unit of every term from the first `n_seen` rows; return whether they can be.
 
     The shift is the mean over the first block in any case.
     """
-    n_rows = rows.y.shape[0]
+    n_rows = whole.y.shape[0]
+    rows = scratch.all_rows
     first = 0
     while first < n_seen:
         n = min(BLOCK, n_rows - first)
         for k in range(n_terms):
-            root = tree_start(chain, chain.slots[k])
-            _column(evaluate, chain.nodes, root, rows, first, n, k, scratch.stack, scratch.where)
-            offset = np.uint64(k * BLOCK)
+            own = _evaluate_term(evaluate, chain, k, whole, first, n, scratch)
             if first == 0:
-                rows.shift[k] = _mean(rows.block, offset, np.uint64(n))
+                rows.shift[k] = mean(rows.block, own, np.uint64(n))
                 rows.unit[k] = 0.0
-            farthest = _farthest(rows.block, offset, np.uint64(n), rows.shift[k])
-            if not (farthest < math.inf):
+            distance = farthest(rows.block, own, np.uint64(n), rows.shift[k])
+            if not (distance < math.inf):
                 return False
-            rows.unit[k] = max(rows.unit[k], farthest)
+            rows.unit[k] = max(rows.unit[k], distance)
         first += BLOCK
     for k in range(n_terms):
         if rows.unit[k] == 0.0:
@@ -120,11 +85,12 @@ def _choose_units(evaluate, chain, n_terms, rows, scratch, n_seen):
 
 
 @kernel
-def _add_up(evaluate, chain, n_terms, rows, scratch):
+def _add_up(evaluate, chain, n_terms, whole, scratch):
     """Fill the sums over all rows."""
-    n_rows = rows.y.shape[0]
+    rows = scratch.all_rows
+    n_rows = whole.y.shape[0]
     n_slots = chain.slots.shape[0]
-    n_known = rows.known.shape[0] // n_rows
+    n_known = whole.known.shape[0] // n_rows
     for k in range(n_terms):
         rows.totals[k] = 0.0
         rows.dots[k] = 0.0
@@ -137,19 +103,17 @@ def _add_up(evaluate, chain, n_terms, rows, scratch):
         rest = min(BLOCK, n_rows - first)
         n, begin = np.uint64(rest), np.uint64(first)
         for k in range(n_terms):
-            root = tree_start(chain, chain.slots[k])
-            _column(evaluate, chain.nodes, root, rows, first, rest, k, scratch.stack, scratch.where)
-            own = np.uint64(k * BLOCK)
-            _weigh(rows.block, own, n, rows.root_weight, begin, rows.shift[k], rows.unit[k])
-            rows.totals[k] += dot(rows.block, own, rows.root_weight, begin, n)
-            rows.dots[k] += dot(rows.block, own, rows.y, begin, n)
+            own = _evaluate_term(evaluate, chain, k, whole, first, rest, scratch)
+            weigh(rows.block, own, n, whole.root_weight, begin, rows.shift[k], rows.unit[k])
+            rows.totals[k] += dot(rows.block, own, whole.root_weight, begin, n)
+            rows.dots[k] += dot(rows.block, own, whole.y, begin, n)
             for j in range(k + 1):
                 rows.gram[k * n_slots + j] += dot(
                     rows.block, own, rows.block, np.uint64(j * BLOCK), n
                 )
             for j in range(n_known):
                 rows.beside[j * n_slots + k] += dot(
-                    rows.block, own, rows.known, np.uint64(j * n_rows) + begin, n
+                    rows.block, own, whole.known, np.uint64(j * n_rows) + begin, n
                 )
         first += BLOCK
 
@@ -165,13 +129,16 @@ def _in_range(n_terms, n_slots, rows):
 
 
 @kernel
-def _standardise(n_terms, n_slots, rows, n_known):
-    """Turn sums into a correlation matrix; return whether every term has a column."""
+def _standardise(n_terms, n_slots, rows, n_rows, n_known):
+    """Turn sums into a correlation matrix; return whether every term has a column.
+
+    `n_rows` is the sum of the weights.
+    """
     for k in range(n_terms):
-        own = rows.gram[k * n_slots + k] - rows.totals[k] * rows.totals[k] / rows.n
+        own = rows.gram[k * n_slots + k] - rows.totals[k] * rows.totals[k] / n_rows
         unit = rows.unit[k]
-        mean = rows.shift[k] / unit + rows.totals[k] / rows.n
-        if not (own > CONSTANT * CONSTANT * (own + rows.n * mean * mean)):
+        mean = rows.shift[k] / unit + rows.totals[k] / n_rows
+        if not (own > CONSTANT * CONSTANT * (own + n_rows * mean * mean)):
             return False
         outside = own
         for j in range(n_known):
@@ -183,7 +150,7 @@ def _standardise(n_terms, n_slots, rows, n_known):
             return False
         rows.dots[k] /= rows.length[k]
         for j in range(k):
-            product = rows.gram[k * n_slots + j] - rows.totals[k] * rows.totals[j] / rows.n
+            product = rows.gram[k * n_slots + j] - rows.totals[k] * rows.totals[j] / n_rows
             for i in range(n_known):
                 product -= rows.beside[i * n_slots + k] * rows.beside[i * n_slots + j]
             rows.gram[k * n_slots + j] = product / (rows.length[k] * rows.length[j])
@@ -192,19 +159,20 @@ def _standardise(n_terms, n_slots, rows, n_known):
 
 
 @kernel
-def _residuals(evaluate, chain, n_terms, rows, scratch, solution, correction):
+def _residuals(evaluate, chain, n_terms, whole, scratch):
     """Return the sum of squared residuals; leave their products with the columns in `correction`.
 
-    Columns are not centred and not without the known terms; what that adds is taken out of the
+    Columns are not centred and still contain the known terms; what that adds is taken out of the
     residuals, and of their products with the columns.
     """
-    n_rows = rows.y.shape[0]
+    rows, solution, correction = scratch.all_rows, scratch.solution, scratch.correction
+    n_rows = whole.y.shape[0]
     n_slots = chain.slots.shape[0]
-    n_known = rows.known.shape[0] // n_rows
+    n_known = whole.known.shape[0] // n_rows
     spare = np.uint64(n_slots * BLOCK)
     level = 0.0
     for k in range(n_terms):
-        level += solution[k] / rows.length[k] * rows.totals[k] / rows.n
+        level += solution[k] / rows.length[k] * rows.totals[k] / whole.n
         correction[k] = 0.0
     squares = total = 0.0
     for j in range(n_known):
@@ -213,28 +181,26 @@ def _residuals(evaluate, chain, n_terms, rows, scratch, solution, correction):
     while first < n_rows:
         rest = min(BLOCK, n_rows - first)
         n, begin = np.uint64(rest), np.uint64(first)
-        for i in range(n):
-            rows.block[spare + i] = rows.y[begin + i] + level * rows.root_weight[begin + i]
+        copy(rows.block, spare, whole.y, begin, n)
+        add_multiple(rows.block, spare, whole.root_weight, begin, level, n)
         for j in range(n_known):
             along = 0.0
             for k in range(n_terms):
                 along += solution[k] / rows.length[k] * rows.beside[j * n_slots + k]
-            _add_multiple(rows.block, spare, rows.known, np.uint64(j * n_rows) + begin, along, n)
+            add_multiple(rows.block, spare, whole.known, np.uint64(j * n_rows) + begin, along, n)
         for k in range(n_terms):
-            root = tree_start(chain, chain.slots[k])
-            _column(evaluate, chain.nodes, root, rows, first, rest, k, scratch.stack, scratch.where)
-            own = np.uint64(k * BLOCK)
-            _weigh(rows.block, own, n, rows.root_weight, begin, rows.shift[k], rows.unit[k])
-            _add_multiple(rows.block, spare, rows.block, own, -solution[k] / rows.length[k], n)
+            own = _evaluate_term(evaluate, chain, k, whole, first, rest, scratch)
+            weigh(rows.block, own, n, whole.root_weight, begin, rows.shift[k], rows.unit[k])
+            add_multiple(rows.block, spare, rows.block, own, -solution[k] / rows.length[k], n)
         squares += dot(rows.block, spare, rows.block, spare, n)
-        total += dot(rows.block, spare, rows.root_weight, begin, n)
+        total += dot(rows.block, spare, whole.root_weight, begin, n)
         for k in range(n_terms):
             correction[k] += dot(rows.block, spare, rows.block, np.uint64(k * BLOCK), n)
         for j in range(n_known):
-            rows.other[j] += dot(rows.block, spare, rows.known, np.uint64(j * n_rows) + begin, n)
+            rows.other[j] += dot(rows.block, spare, whole.known, np.uint64(j * n_rows) + begin, n)
         first += BLOCK
     for k in range(n_terms):
-        product = correction[k] - total * rows.totals[k] / rows.n
+        product = correction[k] - total * rows.totals[k] / whole.n
         for j in range(n_known):
             product -= rows.other[j] * rows.beside[j * n_slots + k]
         correction[k] = product / rows.length[k]
@@ -242,55 +208,51 @@ def _residuals(evaluate, chain, n_terms, rows, scratch, solution, correction):
 
 
 @entry_point
-def fit_nothing(evaluate, chain, n_terms, scratch):
+def fit_nothing(evaluate, chain, n_terms, whole, scratch):
     """Stand in for `fit_all` where chains see all rows, and nobody calls it: less to compile."""
     return -1.0
 
 
 @entry_point
-def fit_all(evaluate, chain, n_terms, scratch):
+def fit_all(evaluate, chain, n_terms, whole, scratch):
     """Return the residual sum of squares of the first `n_terms` terms on all rows.
 
     Return -1 when a term has no column or is redundant, or the model has too many constants: the
-    rules are those of `chain.fit`.
+    rules are those of `likelihood.fit`.
     """
     rows = scratch.all_rows
-    n_rows = rows.y.shape[0]
+    n_rows = whole.y.shape[0]
     n_slots = chain.slots.shape[0]
-    if count_constants(chain, n_terms) > rows.most_constants:
+    if count_constants(chain, n_terms) > whole.most_constants:
         return -1.0
     if n_terms == 0:
-        return rows.n
-    if not _choose_units(evaluate, chain, n_terms, rows, scratch, min(BLOCK, n_rows)):
+        return whole.n
+    if not _choose_units(evaluate, chain, n_terms, whole, scratch, min(BLOCK, n_rows)):
         return -1.0
-    _add_up(evaluate, chain, n_terms, rows, scratch)
+    _add_up(evaluate, chain, n_terms, whole, scratch)
     if not _in_range(n_terms, n_slots, rows):
         # Rare: later rows are of another size than the first block, or not finite.
-        if not _choose_units(evaluate, chain, n_terms, rows, scratch, n_rows):
+        if not _choose_units(evaluate, chain, n_terms, whole, scratch, n_rows):
             return -1.0
-        _add_up(evaluate, chain, n_terms, rows, scratch)
-    if not _standardise(n_terms, n_slots, rows, rows.known.shape[0] // n_rows):
+        _add_up(evaluate, chain, n_terms, whole, scratch)
+    if not _standardise(n_terms, n_slots, rows, whole.n, whole.known.shape[0] // n_rows):
         return -1.0
-    if factorise(rows.gram, rows.order, n_terms, scratch.factor) > 0:
+    for k in range(n_slots):
+        rows.order[k] = k  # columns lie in the order of the terms here, not in slots
+    factor, solution, correction = scratch.factor, scratch.solution, scratch.correction
+    if factorise(rows.gram, rows.order, n_terms, factor) > 0:
         return -1.0
-    solution, correction = scratch.solution, scratch.correction
-    for k in range(n_terms):
-        solution[k] = rows.dots[k]
-    solve(scratch.factor, n_slots, n_terms, solution)
-    rss = rows.n
-    size = 0.0
-    for k in range(n_terms):
-        rss -= solution[k] * rows.dots[k]
-        size += abs(solution[k])
-    if rss > max(CANCELLED * rows.n, SAFE * ROUNDING * size * size):
+    rss, safe = solve_normal_equations(rows.dots, rows.order, n_terms, whole.n, factor, solution)
+    if safe:
         return rss
-    rss = _residuals(evaluate, chain, n_terms, rows, scratch, solution, correction)
+    # Iterative refinement, as in `likelihood.py`.
+    rss = _residuals(evaluate, chain, n_terms, whole, scratch)
     for _ in range(MOST_REFINEMENTS):
-        solve(scratch.factor, n_slots, n_terms, correction)
+        solve(factor, n_slots, n_terms, correction)
         for k in range(n_terms):
             solution[k] += correction[k]
         before = rss
-        rss = _residuals(evaluate, chain, n_terms, rows, scratch, solution, correction)
+        rss = _residuals(evaluate, chain, n_terms, whole, scratch)
         if not rss < (1.0 - REFINED) * before:
             break
     return rss

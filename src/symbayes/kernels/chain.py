@@ -1,13 +1,11 @@
-"""What a chain is made of, and how a proposed tree becomes a column and a fit."""
+"""What compiled code is handed: a chain, the tables it sees, the mode, and room to work in."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from .compiling import entry_point, kernel
-from .likelihood import project, residual_sum_of_squares, standardise
-from .limits import is_allowed
-from .tree import count_nodes
+from .tree import MoveScratch
 
 # Entries of `Chain.numbers`.
 LOG_LIKELIHOOD = 0
@@ -24,6 +22,9 @@ PROPOSED = 0
 EVALUATED = 1
 ACCEPTED = 2
 
+# Bytes that a core fetches at a time.
+_LINE = 64
+
 
 class Chain(NamedTuple):
     """The state of one chain. Trees and columns live in slots; `slots` says which are in use."""
@@ -31,7 +32,7 @@ class Chain(NamedTuple):
     rng: np.ndarray
     """State of the random number generator."""
     nodes: np.ndarray
-    """Trees, `max_nodes` nodes a slot."""
+    """Trees, `max_nodes` nodes per slot."""
     columns: np.ndarray
     """Columns of the design, one slot after the other."""
     gram: np.ndarray
@@ -50,30 +51,69 @@ class Chain(NamedTuple):
     """Proposals made, trees evaluated and proposals accepted, by move (a death evaluates none)."""
 
 
-class Code(NamedTuple):
-    """Compiled functions that a step calls by address, so that each is compiled only once."""
+class Data(NamedTuple):
+    """A table. Rows are padded with copies that have weight zero."""
 
-    evaluate: object
-    fit: object
-    propose: object
-    jump: object
-    optimise: object
-    newton: object
-    fit_all: object
+    x: np.ndarray
+    """Columns of the table, one after the other."""
+    y: np.ndarray
+    """Response: centred, times the root of the weights, scaled so that its squares sum to n."""
+    root_weight: np.ndarray
+    """Square roots of the row weights, 0 for the padding."""
+    n: float
+    """Sum of the weights: the number of rows, as the likelihood counts them."""
+    noise_prior: np.ndarray
+    """`[nu, lam]` of the inverse-gamma prior of the noise variance of the scaled response."""
+    most_constants: float
+    """How many constants a model may have, its coefficients and its intercept included."""
+    limits: np.ndarray
+    """What trees are allowed, see `tree.is_allowed`; empty where all are."""
+    known: np.ndarray
+    """Columns of the terms that are always there, made orthonormal, one after the other. They are
+    projected out of the response and of every column, as the intercept is."""
+    is_part: bool
+    """Whether proposals are judged on all rows afterwards (`all_rows.py`). Then nothing is refused
+    here that may be possible there: a term that is constant or redundant on these rows has
+    coefficient 0."""
 
 
-class Few(NamedTuple):
-    """A few rows of the table, and room for the optimisation of constants on them."""
+class FewRows(NamedTuple):
+    """A few rows of the table, on which constants are optimised."""
 
     x: np.ndarray
     y: np.ndarray
     root_weight: np.ndarray
+    known: np.ndarray
     rows: np.ndarray
     """Which rows of the table these are."""
-    known: np.ndarray
-    """The known terms on these rows."""
-    share: np.ndarray
-    """How often the constants of a proposal are optimised; 0 while drawing. One entry."""
+
+
+class Tables(NamedTuple):
+    """The rows of the user's table, as the parts of a step see them."""
+
+    seen: Data
+    """What a proposal is judged on first: all rows, or a part of them."""
+    few: FewRows
+    """Some of these, for the optimisation of constants."""
+    whole: Data
+    """All rows where `seen` is a part of them (delayed acceptance); else empty."""
+
+
+class Mode(NamedTuple):
+    """What decides which law a chain samples. It is an argument of its own, hidden nowhere."""
+
+    power: float
+    """Power of the likelihood: 1 for the posterior, 0 for the prior."""
+    ratio: float
+    """With delayed acceptance, how many times more rows there are than in the part that proposals
+    are judged on first; 0 where they are judged on all rows at once."""
+    optimised: float
+    """Share of proposals whose constants are optimised. Sampling is exact only where it is 0."""
+
+
+class OptimiseScratch(NamedTuple):
+    """Room for the optimisation of constants."""
+
     design: np.ndarray
     factor: np.ndarray
     z: np.ndarray
@@ -82,16 +122,9 @@ class Few(NamedTuple):
     trial: np.ndarray
 
 
-class AllRows(NamedTuple):
-    """The whole table, where `Data` is a part of it, and room for a fit on it; else empty."""
+class AllRowsScratch(NamedTuple):
+    """Room for a fit on all rows; empty where there is none."""
 
-    x: np.ndarray
-    y: np.ndarray
-    root_weight: np.ndarray
-    n: float
-    noise_prior: np.ndarray
-    most_constants: float
-    known: np.ndarray
     block: np.ndarray
     """A block of rows of every term, and one of residuals."""
     order: np.ndarray
@@ -109,7 +142,7 @@ class AllRows(NamedTuple):
 class Scratch(NamedTuple):
     """Room to work in; holds nothing between two steps."""
 
-    pending: np.ndarray
+    moves: MoveScratch
     where: np.ndarray
     stack: np.ndarray
     factor: np.ndarray
@@ -119,79 +152,29 @@ class Scratch(NamedTuple):
     other_products: np.ndarray
     residual: np.ndarray
     counts: np.ndarray
-    swaps: np.ndarray
-    few: Few
-    all_rows: AllRows
+    optimise: OptimiseScratch
+    all_rows: AllRowsScratch
 
 
-@kernel
-def max_nodes(chain):
-    """Return how many nodes a tree may have: the size of a slot."""
-    return chain.nodes.shape[0] // chain.slots.shape[0]
+class Code(NamedTuple):
+    """Compiled functions that a step calls by address, so that each is compiled only once."""
+
+    evaluate: object
+    fit: object
+    propose: object
+    optimise: object
+    newton: object
+    fit_all: object
 
 
-@kernel
-def tree_start(chain, slot):
-    """Return where the tree in a slot begins."""
-    return slot * (chain.nodes.shape[0] // chain.slots.shape[0])
+def zeros(shape, dtype=np.float64):
+    """Return an array of zeros in cache lines of its own.
 
-
-@kernel
-def count_constants(chain, n_terms):
-    """Return the number of constants of a model: those of its trees, coefficients, intercept."""
-    constants = 1 + n_terms
-    for k in range(n_terms):
-        _, transforms, _ = count_nodes(chain.nodes, tree_start(chain, chain.slots[k]))
-        constants += 2 * transforms
-    return constants
-
-
-@entry_point
-def fit(evaluate, chain, slot, n_terms, data, scratch, allow):
-    """Return the residual sum of squares of the first `n_terms` terms.
-
-    If `slot` is not negative, the tree there is new: its column is made first. Return -1 when it is
-    not allowed or has no column (not finite somewhere, or constant). Return -1 as well when a term
-    is redundant or the model has too many constants, unless `allow` says that neither matters (a
-    redundant term has coefficient 0).
+    Vector instructions are slower on numbers that lie across two lines, and so are two threads
+    that write to the same line, though they write to different arrays.
     """
-    allow = allow or data.is_part
-    if not allow and count_constants(chain, n_terms) > data.most_constants:
-        return -1.0
-    n_rows = data.y.shape[0]
-    if slot >= 0:
-        if not is_allowed(
-            chain.nodes, tree_start(chain, slot), data.limits, scratch.where, scratch.pending
-        ):
-            return -1.0
-        evaluate(
-            chain.nodes,
-            tree_start(chain, slot),
-            data.x,
-            n_rows,
-            0,
-            n_rows,
-            chain.columns,
-            slot * n_rows,
-            scratch.stack,
-            scratch.where,
-        )
-        _, length = standardise(chain.columns, slot * n_rows, data)
-        if length < 0.0:
-            return -1.0
-        project(chain.columns, slot, chain.slots, n_terms, data, chain.gram, chain.dots)
-        if length == 0.0:
-            chain.gram[slot * chain.slots.shape[0] + slot] = 0.0
-    return residual_sum_of_squares(
-        chain.columns,
-        chain.slots,
-        n_terms,
-        data,
-        chain.gram,
-        chain.dots,
-        scratch.factor,
-        scratch.solution,
-        scratch.correction,
-        scratch.residual,
-        allow,
-    )
+    dtype = np.dtype(dtype)
+    size = (math.prod(shape) if isinstance(shape, tuple) else shape) * dtype.itemsize
+    room = np.zeros(size + 2 * _LINE, np.uint8)
+    first = -room.__array_interface__["data"][0] % _LINE  # quicker than `ctypes`
+    return np.ndarray(shape, dtype, room, first)

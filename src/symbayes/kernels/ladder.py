@@ -11,22 +11,21 @@ from typing import NamedTuple
 import numpy as np
 
 from .all_rows import first_power, sees_all
-from .chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain, Code
+from .chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain, Code, Mode
 from .compiling import entry_point, kernel, merged
+from .gibbs import update_scales, update_weights
 from .likelihood import collapsed_log_likelihood
 from .opcodes import LT
 from .run import KEPT, fit_given, keep_state, start
-from .scales import update_scales
 from .step import accepted, step
 from .tree_prior import Prior
-from .weights import update_weights
 
 # States tried until one is possible on all rows.
 _MOST_STARTS = 1_000
-# Steps between two updates of the scales of the constants and of the weights.
-_STEPS_A_SCALE_UPDATE = 16
-# The update of weights costs time with the number of columns.
-_COLUMNS_A_STEP = 64
+# Steps between two updates of the scales of the constants, and at least between two of the weights.
+_STEPS_PER_UPDATE = 16
+# The update of weights takes longer with more columns: one step more between two for each of these.
+_COLUMNS_PER_STEP = 64
 
 # Directions of a replica: the end of the ladder it was at last.
 _NOWHERE, _FROM_COLD, _FROM_HOT = 0, 1, 2
@@ -97,7 +96,7 @@ def energy(numbers, power, ratio):
 def swap_neighbours(ladder, numbers, ratio):
     """Try to swap every other pair of neighbouring temperatures.
 
-    `ratio` is how many times more rows there are than in the part, see `all_rows.sees_all`.
+    For `ratio` see `chain.Mode`.
     """
     n = ladder.power.shape[0]
     t = ladder.clock[0] % 2
@@ -116,31 +115,28 @@ def swap_neighbours(ladder, numbers, ratio):
 
 
 @merged
-def look_across(code, chains, data, scratch, ladder):
+def look_across(code, chains, whole, ratio, scratch, ladder):
     """Fit on all rows the one state that does not see them and may swap with one that does.
 
     Where it is not possible there, its log-likelihood is minus infinity.
     """
-    ratio = scratch.all_rows.n / data.n
     for t in range(ladder.power.shape[0] - 1):
         if sees_all(ladder.power[t], ratio) and not sees_all(ladder.power[t + 1], ratio):
             if t % 2 != ladder.clock[0] % 2:
-                return  # the pair has no turn now
+                return  # this pair does not swap in this round
             chain = chain_at(chains, ladder.replica[t + 1])
-            fit_on_all_rows(code, chain, scratch)
+            fit_on_all_rows(code, chain, whole, scratch)
 
 
 @kernel
-def fit_on_all_rows(code, chain, scratch):
-    """Note what a state is worth on all rows; return whether it is possible there."""
-    rss = code.fit_all(code.evaluate, chain, chain.n_terms[0], scratch)
+def fit_on_all_rows(code, chain, whole, scratch):
+    """Note the likelihood of a state on all rows; return whether it is possible there."""
+    rss = code.fit_all(code.evaluate, chain, chain.n_terms[0], whole, scratch)
     chain.numbers[ALL_RSS] = rss
     if rss < 0.0:
         chain.numbers[ALL_LOG_LIKELIHOOD] = -math.inf
         return False
-    chain.numbers[ALL_LOG_LIKELIHOOD] = collapsed_log_likelihood(
-        rss, chain.n_terms[0], scratch.all_rows
-    )
+    chain.numbers[ALL_LOG_LIKELIHOOD] = collapsed_log_likelihood(rss, chain.n_terms[0], whole)
     return True
 
 
@@ -157,51 +153,53 @@ def count_round_trips(ladder):
 
 
 @kernel
-def advance(code, chain, prior, data, scratch, power, n_steps):
+def advance(code, chain, prior, tables, mode, scratch, n_steps):
     """Make steps with one replica."""
     learns_scales = prior.operator_cdf[LT] > prior.operator_cdf[LT - 1]
     n_features = prior.feature_concentration.shape[0]
-    rare = max(_STEPS_A_SCALE_UPDATE, n_features // _COLUMNS_A_STEP)
+    rare = max(_STEPS_PER_UPDATE, n_features // _COLUMNS_PER_STEP)
     for i in range(n_steps):
-        step(code, chain, prior, data, scratch, power)
-        if learns_scales and i % _STEPS_A_SCALE_UPDATE == 0:
+        step(code, chain, prior, tables, mode, scratch)
+        if learns_scales and i % _STEPS_PER_UPDATE == 0:
             update_scales(chain, prior)
         if n_features > 0 and i % rare == 0:
             update_weights(chain, prior, scratch.counts)
 
 
 @merged
-def _ready(code, chain, prior, data, scratch, power):
+def _ready(code, chain, prior, tables, mode, scratch):
     """Start a chain that has not, and fit one that was given a state; return whether it could.
 
     A given state, whose log-likelihood is nan, that cannot be fitted is replaced by a start.
     """
-    seen = sees_all(power, scratch.all_rows.n / data.n)
     for _ in range(_MOST_STARTS):
-        if not _ready_on_part(code, chain, prior, data, scratch):
+        if not _ready_on_part(code, chain, prior, tables.seen, scratch):
             return False
-        if not seen or chain.numbers[ALL_LOG_LIKELIHOOD] > -math.inf:
+        if not sees_all(mode.power, mode.ratio) or chain.numbers[ALL_LOG_LIKELIHOOD] > -math.inf:
             return True
-        if fit_on_all_rows(code, chain, scratch):
+        if fit_on_all_rows(code, chain, tables.whole, scratch):
             return True
-        n_terms = chain.n_terms[0]
-        if prior.log_terms[0] > -math.inf:
-            n_terms = 0
-        chain.n_terms[0] = -1 - n_terms
+        _ask_for_start(chain, prior)
     return False
+
+
+@kernel
+def _ask_for_start(chain, prior):
+    """Ask for a start in the place of a state, with no terms if that is allowed."""
+    n_terms = chain.n_terms[0]
+    if prior.log_terms[0] > -math.inf:
+        n_terms = 0
+    chain.n_terms[0] = -1 - n_terms
 
 
 @merged
 def _ready_on_part(code, chain, prior, data, scratch):
-    """Do that on the rows that the chain sees."""
-    n_terms = chain.n_terms[0]
-    if n_terms >= 0:
+    """Do that on the rows that the chain sees first."""
+    if chain.n_terms[0] >= 0:
         if not math.isnan(chain.numbers[LOG_LIKELIHOOD]):
             return True
         if not fit_given(code, chain, data, scratch, False):
-            if prior.log_terms[0] > -math.inf:
-                n_terms = 0
-            chain.n_terms[0] = -1 - n_terms
+            _ask_for_start(chain, prior)
     n_terms = chain.n_terms[0]
     if n_terms < 0 and not start(code, chain, -1 - n_terms, prior, data, scratch, False):
         return False
@@ -214,56 +212,42 @@ def _ready_on_part(code, chain, prior, data, scratch):
 
 @entry_point
 def run_tempered(
-    evaluate,
-    fit,
-    propose,
-    jump,
-    optimise,
-    newton,
-    fit_all,
-    chains,
-    priors,
-    data,
-    scratch,
-    ladder,
-    steps_a_round,
-    rounds_a_draw,
-    first,
-    n_draws,
-    good_enough,
-    out_nodes,
-    out_terms,
-    out_numbers,
-):
+    evaluate, fit, propose, optimise, newton, fit_all,
+    chains, priors, tables, optimised, scratch, ladder,
+    steps_per_round, rounds_per_draw, first, n_draws, good_enough,
+    out_nodes, out_terms, out_numbers,
+):  # fmt: skip
     """Make draws at the coldest temperature; return their number, -1 when there is no start.
 
-    They go into the rows of the output from `first` on.
+    They go into the rows of the output from `first` on. `optimised` is the share of proposals whose
+    constants are optimised: draws are of the posterior only if it is 0.
 
-    Behind the numbers of a draw stand the log-likelihoods at all temperatures; where a part of the
-    rows takes the place of all, its own times as much as there are more rows.
+    Behind the numbers of a draw stand the log-likelihoods at all temperatures. At one that sees
+    only a part of the rows, it is multiplied by how many times more rows there are.
 
     It ends early when the residual sum of squares of a draw is at most `good_enough`.
     """
-    code = Code(evaluate, fit, propose, jump, optimise, newton, fit_all)
+    code = Code(evaluate, fit, propose, optimise, newton, fit_all)
     n_replicas = ladder.power.shape[0]
-    ratio = scratch.all_rows.n / data.n
+    ratio = tables.whole.n / tables.seen.n
     for t in range(n_replicas):
         r = ladder.replica[t]
-        if not _ready(
-            code, chain_at(chains, r), prior_at(priors, r), data, scratch, ladder.power[t]
-        ):
+        mode = Mode(ladder.power[t], ratio, optimised)
+        if not _ready(code, chain_at(chains, r), prior_at(priors, r), tables, mode, scratch):
             return -1
     for row in range(first, first + n_draws):
-        for _ in range(rounds_a_draw):
+        for _ in range(rounds_per_draw):
+            # Steps of every replica at its temperature, then swaps between neighbours.
             for t in range(n_replicas):
                 r = ladder.replica[t]
-                if not sees_all(ladder.power[t], ratio):
+                mode = Mode(ladder.power[t], ratio, optimised)
+                if not sees_all(mode.power, ratio):
                     chains.numbers[r, ALL_LOG_LIKELIHOOD] = math.nan  # until it is needed
                 advance(
-                    code, chain_at(chains, r), prior_at(priors, r), data, scratch,
-                    ladder.power[t], steps_a_round,
+                    code, chain_at(chains, r), prior_at(priors, r), tables, mode, scratch,
+                    steps_per_round,
                 )  # fmt: skip
-            look_across(code, chains, data, scratch, ladder)
+            look_across(code, chains, tables.whole, ratio, scratch, ladder)
             swap_neighbours(ladder, chains.numbers, ratio)
             count_round_trips(ladder)
         cold = ladder.replica[0]
@@ -280,3 +264,19 @@ def run_tempered(
         if out_numbers[row, RSS] <= good_enough:
             return row + 1 - first
     return n_draws
+
+
+@entry_point
+def make_columns(evaluate, fit, chains, data, scratch, missing):
+    """Make the columns, and their inner products, of states that came without them.
+
+    Such states come from another process, or from a file. The numbers of a chain stay: they may
+    have come about in another order of the terms, which rounds otherwise. A state that was given
+    and is not fitted yet (`run.py`) is left to the loop.
+    """
+    for r in range(missing.shape[0]):
+        chain = chain_at(chains, r)
+        if missing[r] and not math.isnan(chain.numbers[LOG_LIKELIHOOD]):
+            for k in range(chain.n_terms[0]):
+                fit(evaluate, chain, chain.slots[k], k + 1, data, scratch, True)
+        missing[r] = False

@@ -6,11 +6,12 @@ the Gram matrix of the columns is a correlation matrix.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from .compiling import kernel, merged, reduction
+from .compiling import entry_point, kernel, merged
+from .rows import add_multiple, centre, copy, dot, fill, largest, moments, multiply
+from .tree import count_nodes, is_allowed, tree_start
 
 # A column whose spread is below this part of its root mean square is a constant to rounding.
 CONSTANT = 1.0e-10
@@ -25,96 +26,13 @@ ROUNDING = 1.0e-15
 REDUNDANT = 1.0e-10
 # The residual sum of squares as a difference has an error of `ROUNDING` times the square of the
 # coefficients' sum (an error dG of the Gram matrix, seen through a solution x, is x' dG x). Where
-# the difference is not so many times larger, it is taken from the residuals.
-SAFE = 1.0e4
+# the difference is not this many times larger, it is taken from the residuals.
+_SAFE = 1.0e4
 # Below this part of the total it always is.
-CANCELLED = 1.0e-5
-# Steps of iterative refinement end when the residual falls by less than this part, or after so
-# many.
+_CANCELLED = 1.0e-5
+# Steps of iterative refinement end when the residual falls by less than this part, at the latest
+# after this number of steps.
 REFINED, MOST_REFINEMENTS = 1.0e-4, 8
-
-
-class Data(NamedTuple):
-    """The table a chain sees. Rows are padded with copies that have weight zero."""
-
-    x: np.ndarray
-    """Columns of the table, one after the other."""
-    y: np.ndarray
-    """Response: centred, times the root of the weights, scaled so that its squares sum to n."""
-    root_weight: np.ndarray
-    """Square roots of the row weights, 0 for the padding."""
-    n: float
-    """Sum of the weights: the number of rows, as the likelihood counts them."""
-    noise_prior: np.ndarray
-    """`[nu, lam]` of the inverse-gamma prior of the noise variance of the scaled response."""
-    most_constants: float
-    """How many constants a model may have, its coefficients and its intercept included."""
-    limits: np.ndarray
-    """What trees are allowed, see `limits.py`; empty where all are."""
-    known: np.ndarray
-    """Columns of the terms that are always there, made orthonormal, one after the other. They are
-    projected out of the response and of every column, as the intercept is."""
-    is_part: bool
-    """Whether proposals are judged on all rows afterwards (`all_rows.py`). Then nothing is refused
-    here that may have a place there: a term that is constant or redundant on these rows has
-    coefficient 0."""
-
-
-@reduction
-def _moments(values, offset, root_weight):
-    """Return the weighted sum of the values and of their squares."""
-    total = 0.0
-    squares = 0.0
-    for i in range(np.uint64(root_weight.shape[0])):
-        v = values[offset + i]
-        w = root_weight[i] * root_weight[i]
-        total += w * v
-        squares += w * (v * v)
-    return total, squares
-
-
-@reduction
-def _centre(values, offset, root_weight, mean):
-    """Centre and weight in place; return the sum of squares."""
-    squares = 0.0
-    for i in range(np.uint64(root_weight.shape[0])):
-        v = root_weight[i] * (values[offset + i] - mean)
-        values[offset + i] = v
-        squares += v * v
-    return squares
-
-
-@kernel
-def _multiply(values, offset, n, factor):
-    for i in range(n):
-        values[offset + i] *= factor
-
-
-@reduction
-def _largest(values, offset, root_weight):
-    largest = 0.0
-    for i in range(np.uint64(root_weight.shape[0])):
-        v = abs(values[offset + i])
-        if not (v <= largest) and root_weight[i] > 0.0:  # also true for nan
-            largest = v
-            if not (v < math.inf):
-                return math.inf
-    return largest
-
-
-@reduction
-def dot(left, p, right, q, n):
-    """Return the inner product of n values."""
-    total = 0.0
-    for i in range(n):
-        total += left[p + i] * right[q + i]
-    return total
-
-
-@kernel
-def _subtract(target, source, s, factor, n):
-    for i in range(n):
-        target[i] -= factor * source[s + i]
 
 
 @kernel
@@ -125,23 +43,15 @@ def _project_out(values, offset, known, n):
         for j in range(np.uint64(known.shape[0]) // n):
             start = np.uint64(j) * n
             factor = dot(values, offset, known, start, n)
-            for i in range(n):
-                values[offset + i] -= factor * known[start + i]
+            add_multiple(values, offset, known, start, -factor, n)
     return dot(values, offset, values, offset, n)
-
-
-@kernel
-def _copy(target, source, n):
-    for i in range(n):
-        target[i] = source[i]
 
 
 @kernel
 def _without_column(values, offset, n, allow):
     if not allow:
         return 0.0, -1.0
-    for i in range(n):
-        values[offset + i] = 0.0
+    fill(values, offset, n, 0.0)
     return 0.0, 0.0
 
 
@@ -156,16 +66,16 @@ def standardise(values, start, data):
     offset = np.uint64(start)
     n = np.uint64(data.root_weight.shape[0])
     scale = 1.0
-    total, squares = _moments(values, offset, data.root_weight)
+    total, squares = moments(values, offset, data.root_weight)
     if not (SMALL_SQUARES < squares < LARGE_SQUARES):
         # Squares overflow or vanish, or something is not finite: work in other units.
-        scale = _largest(values, offset, data.root_weight)
+        scale = largest(values, offset, data.root_weight)
         if not (_SMALLEST_UNIT < scale < math.inf):
             return _without_column(values, offset, n, data.is_part and scale < math.inf)
-        _multiply(values, offset, n, 1.0 / scale)
-        total, squares = _moments(values, offset, data.root_weight)
+        multiply(values, offset, n, 1.0 / scale)
+        total, squares = moments(values, offset, data.root_weight)
     mean = total / data.n
-    centred = _centre(values, offset, data.root_weight, mean)
+    centred = centre(values, offset, data.root_weight, mean)
     if not (centred > CONSTANT * CONSTANT * squares):
         return _without_column(values, offset, n, data.is_part)
     if data.known.shape[0] > 0:
@@ -176,25 +86,25 @@ def standardise(values, start, data):
     length = math.sqrt(centred)
     if not (length * scale < math.inf):
         return _without_column(values, offset, n, False)
-    _multiply(values, offset, n, 1.0 / length)
+    multiply(values, offset, n, 1.0 / length)
     return mean * scale, length * scale
 
 
 @merged
-def project(columns, slot, slots, n_terms, data, gram, dots):
+def _project(chain, slot, n_terms, data):
     """Fill row and column `slot` of the Gram matrix, and its product with the response."""
-    n_slots = slots.shape[0]
+    n_slots = chain.slots.shape[0]
     n_rows = data.y.shape[0]
     n = np.uint64(n_rows)
     own = np.uint64(slot * n_rows)
     for k in range(n_terms):
-        other = slots[k]
+        other = chain.slots[k]
         product = 1.0
         if other != slot:
-            product = dot(columns, own, columns, np.uint64(other * n_rows), n)
-        gram[slot * n_slots + other] = product
-        gram[other * n_slots + slot] = product
-    dots[slot] = dot(columns, own, data.y, np.uint64(0), n)
+            product = dot(chain.columns, own, chain.columns, np.uint64(other * n_rows), n)
+        chain.gram[slot * n_slots + other] = product
+        chain.gram[other * n_slots + slot] = product
+    chain.dots[slot] = dot(chain.columns, own, data.y, np.uint64(0), n)
 
 
 @kernel
@@ -240,47 +150,95 @@ def factorise(gram, slots, n_terms, factor):
     return redundant
 
 
-@merged
-def residual_sum_of_squares(
-    columns, slots, n_terms, data, gram, dots, factor, solution, correction, residual, allow
-):
-    """Return the residual sum of squares of the fit on all terms; leave the fit in `solution`.
+@kernel
+def solve_normal_equations(dots, slots, n_terms, n, factor, solution):
+    """Solve for the coefficients, given the Cholesky factor; leave them in `solution`.
 
-    Return -1 when a term is redundant, unless `allow` says that its coefficient is then 0.
+    Return the residual sum of squares, and whether it has kept its digits.
     """
-    if factorise(gram, slots, n_terms, factor) > 0 and not allow:
-        return -1.0
-    n_slots = slots.shape[0]
-    n_rows = data.y.shape[0]
-    n = np.uint64(n_rows)
     for k in range(n_terms):
         solution[k] = dots[slots[k]]
-    solve(factor, n_slots, n_terms, solution)
-    rss = data.n
+    solve(factor, slots.shape[0], n_terms, solution)
+    rss = n
     size = 0.0
     for k in range(n_terms):
         rss -= solution[k] * dots[slots[k]]
         size += abs(solution[k])
-    if rss > max(CANCELLED * data.n, SAFE * ROUNDING * size * size):
+    return rss, rss > max(_CANCELLED * n, _SAFE * ROUNDING * size * size)
+
+
+@merged
+def _residual_sum_of_squares(chain, n_terms, data, scratch, allow):
+    """Return the residual sum of squares of the fit on all terms; leave the fit in `solution`.
+
+    Return -1 when a term is redundant, unless `allow` says that its coefficient is then 0.
+    """
+    columns, slots, factor = chain.columns, chain.slots, scratch.factor
+    solution, correction, residual = scratch.solution, scratch.correction, scratch.residual
+    if factorise(chain.gram, slots, n_terms, factor) > 0 and not allow:
+        return -1.0
+    rss, safe = solve_normal_equations(chain.dots, slots, n_terms, data.n, factor, solution)
+    if safe:
         return rss
-    _copy(residual, data.y, n)
+    n_rows = data.y.shape[0]
+    n, zero = np.uint64(n_rows), np.uint64(0)
+    copy(residual, zero, data.y, zero, n)
     for k in range(n_terms):
-        _subtract(residual, columns, np.uint64(slots[k] * n_rows), solution[k], n)
-    rss = dot(residual, np.uint64(0), residual, np.uint64(0), n)
+        add_multiple(residual, zero, columns, np.uint64(slots[k] * n_rows), -solution[k], n)
+    rss = dot(residual, zero, residual, zero, n)
     # Iterative refinement makes up for the squared condition of the Gram matrix. Whatever it
     # reaches, residuals cannot be smaller than they are: nothing is gained by rounding errors.
     for _ in range(MOST_REFINEMENTS):
         for k in range(n_terms):
-            correction[k] = dot(residual, np.uint64(0), columns, np.uint64(slots[k] * n_rows), n)
-        solve(factor, n_slots, n_terms, correction)
+            correction[k] = dot(residual, zero, columns, np.uint64(slots[k] * n_rows), n)
+        solve(factor, slots.shape[0], n_terms, correction)
         for k in range(n_terms):
             solution[k] += correction[k]
-            _subtract(residual, columns, np.uint64(slots[k] * n_rows), correction[k], n)
+            add_multiple(residual, zero, columns, np.uint64(slots[k] * n_rows), -correction[k], n)
         before = rss
-        rss = dot(residual, np.uint64(0), residual, np.uint64(0), n)
+        rss = dot(residual, zero, residual, zero, n)
         if not rss < (1.0 - REFINED) * before:
             break
     return rss
+
+
+@kernel
+def count_constants(chain, n_terms):
+    """Return the number of constants of a model: those of its trees, coefficients, intercept."""
+    constants = 1 + n_terms
+    for k in range(n_terms):
+        _, transforms, _ = count_nodes(chain.nodes, tree_start(chain, chain.slots[k]))
+        constants += 2 * transforms
+    return constants
+
+
+@entry_point
+def fit(evaluate, chain, slot, n_terms, data, scratch, allow):
+    """Return the residual sum of squares of the first `n_terms` terms.
+
+    If `slot` is not negative, the tree there is new: its column is made first. Return -1 when it is
+    not allowed or has no column (not finite somewhere, or constant). Return -1 as well when a term
+    is redundant or the model has too many constants, unless `allow` says that neither matters (a
+    redundant term has coefficient 0).
+    """
+    allow = allow or data.is_part
+    if not allow and count_constants(chain, n_terms) > data.most_constants:
+        return -1.0
+    if slot >= 0:
+        root, n_rows = tree_start(chain, slot), data.y.shape[0]
+        if not is_allowed(chain.nodes, root, data.limits, scratch.where, scratch.moves.pending):
+            return -1.0
+        evaluate(
+            chain.nodes, root, data.x, n_rows, 0, n_rows, chain.columns, slot * n_rows,
+            scratch.stack, scratch.where,
+        )  # fmt: skip
+        _, length = standardise(chain.columns, slot * n_rows, data)
+        if length < 0.0:
+            return -1.0
+        _project(chain, slot, n_terms, data)
+        if length == 0.0:
+            chain.gram[slot * chain.slots.shape[0] + slot] = 0.0
+    return _residual_sum_of_squares(chain, n_terms, data, scratch, allow)
 
 
 @kernel

@@ -9,11 +9,10 @@ import math
 
 import numpy as np
 
-from .chain import max_nodes
 from .compiling import entry_point, kernel
-from .likelihood import dot
 from .opcodes import LT
-from .tree import subtree_end
+from .rows import copy, difference, dot, gather, multiply_by
+from .tree import subtree_end, tree_start
 
 #: Most constants that move at once, and most rows looked at.
 MOST_CONSTANTS = 12
@@ -27,20 +26,8 @@ _ENOUGH = 1.0e-3
 _INCREMENT = 1.0e-7
 # Below this part of the total the residual has lost its digits; one more step, unchecked, is taken.
 _LAST_STEP = 1.0e-10
-# A column is redundant when so little of it (squared) lies outside the span of the others.
+# A column is redundant when less than this part of it (squared) lies outside the others' span.
 _REDUNDANT = 1.0e-11
-
-
-@kernel
-def _weigh(design, offset, root_weight, m):
-    for i in range(m):
-        design[offset + i] *= root_weight[i]
-
-
-@kernel
-def _difference(design, offset, base, increment, m):
-    for i in range(m):
-        design[offset + i] = (design[offset + i] - design[base + i]) / increment
 
 
 @kernel
@@ -48,6 +35,7 @@ def _add_to_factor(design, column, m, y, factor, width, z):
     """Append a column to the Cholesky factor of the normal equations; return what it explains.
 
     Columns count by their length, so that units do not matter; a redundant one gets a zero pivot.
+    Apart from `likelihood.factorise`, since here columns come one by one and are not standardised.
     """
     own = np.uint64(column) * m
     square = dot(design, own, design, own, m)
@@ -106,47 +94,49 @@ def _constants(nodes, root, end, values, write):
     return n
 
 
+@kernel
+def _evaluate_tree(evaluate, nodes, root, few, column, scratch):
+    """Write the weighted values of the tree into a column of the design."""
+    design, m = scratch.optimise.design, few.y.shape[0]
+    evaluate(nodes, root, few.x, m, 0, m, design, column * m, scratch.stack, scratch.where)
+    multiply_by(design, np.uint64(column * m), few.root_weight, np.uint64(m))
+
+
 @entry_point
-def optimise(evaluate, chain, slot, n_terms, scratch):
+def optimise(evaluate, chain, slot, n_terms, few, scratch):
     """Move the constants of the tree in a slot towards a better fit beside the other terms."""
-    few = scratch.few
+    room = scratch.optimise
     nodes = chain.nodes
-    root = slot * max_nodes(chain)
+    root = tree_start(chain, slot)
     end = subtree_end(nodes, root)
-    m = np.uint64(few.y.shape[0])
-    rows = np.int64(m)
+    m, zero = np.uint64(few.y.shape[0]), np.uint64(0)
     n_rows = chain.columns.shape[0] // chain.slots.shape[0]
-    width = few.z.shape[0]
-    design, factor, z = few.design, few.factor, few.z
+    width = room.z.shape[0]
+    design, factor, z = room.design, room.factor, room.z
 
     # Intercept, known terms and the other terms come first: they stay the same.
-    total = dot(few.y, np.uint64(0), few.y, np.uint64(0), m)
+    total = dot(few.y, zero, few.y, zero, m)
     start = total
-    for i in range(rows):
-        design[i] = few.root_weight[i]
+    copy(design, zero, few.root_weight, zero, m)
     start -= _add_to_factor(design, 0, m, few.y, factor, width, z)
     g = 1
-    for j in range(few.known.shape[0] // rows):
-        for i in range(rows):
-            design[g * rows + i] = few.known[j * rows + i]
+    for j in range(few.known.shape[0] // few.y.shape[0]):
+        copy(design, np.uint64(g) * m, few.known, np.uint64(j) * m, m)
         start -= _add_to_factor(design, g, m, few.y, factor, width, z)
         g += 1
     for k in range(n_terms):
         if chain.slots[k] != slot:
-            source = chain.slots[k] * n_rows
-            for i in range(rows):
-                design[g * rows + i] = chain.columns[source + few.rows[i]]
+            gather(design, np.uint64(g) * m, chain.columns, chain.slots[k] * n_rows, few.rows, m)
             start -= _add_to_factor(design, g, m, few.y, factor, width, z)
             g += 1
 
-    constants, direction = few.constants, few.direction
+    constants, direction, trial = room.constants, room.direction, room.trial
     n = _constants(nodes, root, end, constants, False)
     best = math.inf
     cut = 1.0
     cuts = 0
     for step in range(_MOST_STEPS):
-        evaluate(nodes, root, few.x, rows, 0, rows, design, g * rows, scratch.stack, scratch.where)
-        _weigh(design, np.uint64(g) * m, few.root_weight, m)
+        _evaluate_tree(evaluate, nodes, root, few, g, scratch)
         gain = _add_to_factor(design, g, m, few.y, factor, width, z)
         rss = start - gain
         if gain == 0.0 or not (rss < best):
@@ -157,8 +147,8 @@ def optimise(evaluate, chain, slot, n_terms, scratch):
                 break
             cut *= 0.2
             for i in range(n):
-                few.trial[i] = constants[i] + cut * direction[i]
-            _constants(nodes, root, end, few.trial, True)
+                trial[i] = constants[i] + cut * direction[i]
+            _constants(nodes, root, end, trial, True)
             continue
         enough = best - rss < _ENOUGH * best
         best = rss
@@ -168,36 +158,24 @@ def optimise(evaluate, chain, slot, n_terms, scratch):
             break
         # Derivatives, one constant after the other.
         for i in range(n):
-            few.trial[i] = constants[i]
+            trial[i] = constants[i]
         for i in range(n):
             increment = _INCREMENT * max(1.0, abs(constants[i]))
-            few.trial[i] = constants[i] + increment
-            _constants(nodes, root, end, few.trial, True)
-            few.trial[i] = constants[i]
+            trial[i] = constants[i] + increment
+            _constants(nodes, root, end, trial, True)
+            trial[i] = constants[i]
             column = g + 1 + i
-            evaluate(
-                nodes,
-                root,
-                few.x,
-                rows,
-                0,
-                rows,
-                design,
-                column * rows,
-                scratch.stack,
-                scratch.where,
-            )
-            _weigh(design, np.uint64(column) * m, few.root_weight, m)
-            _difference(design, np.uint64(column) * m, np.uint64(g) * m, increment, m)
+            _evaluate_tree(evaluate, nodes, root, few, column, scratch)
+            difference(design, np.uint64(column) * m, design, np.uint64(g) * m, increment, m)
             _add_to_factor(design, column, m, few.y, factor, width, z)
         _solve_last(factor, width, g, g + 1 + n, z)
         if z[g] == 0.0:
             break
         for i in range(n):
             direction[i] = z[g + 1 + i] / z[g]
-            few.trial[i] = constants[i] + direction[i]
+            trial[i] = constants[i] + direction[i]
         cut = 1.0
-        _constants(nodes, root, end, few.trial, True)
+        _constants(nodes, root, end, trial, True)
         if rss < _LAST_STEP * total:
             return  # quadratic convergence: nothing is left to compare
     _constants(nodes, root, end, constants, True)

@@ -1,27 +1,12 @@
-"""The loops that Python calls. Each runs many steps without the interpreter.
+"""How a chain starts, and what is kept of its states; shared by the loops of both samplers.
 
 A chain that has not started has a negative number of terms: -1 - K asks for a start with K terms
 drawn from the prior. One whose log-likelihood is nan was given a state that is not fitted yet.
 """
 
-import math
-
-from .chain import (
-    ALL_LOG_LIKELIHOOD,
-    ALL_RSS,
-    LOG_LIKELIHOOD,
-    NOISE_VARIANCE,
-    NUMBERS,
-    RSS,
-    Code,
-    max_nodes,
-    tree_start,
-)
-from .compiling import entry_point, merged
-from .likelihood import plug_in_log_likelihood
-from .paper_step import paper_step
-from .rng import inverse_gamma
-from .tree import subtree_end
+from .chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, NUMBERS, RSS
+from .compiling import merged
+from .tree import max_nodes, subtree_end, tree_start
 from .tree_prior import ANY_NODE, ROOT_DEPTH, draw_subtree
 
 #: Numbers that are kept of a state: those of the chain, and the variances of the constants.
@@ -43,7 +28,7 @@ def start(code, chain, n_terms, prior, data, scratch, allow):
         root = tree_start(chain, chain.slots[k])
         limit = root + max_nodes(chain)
         end = draw_subtree(
-            chain.rng, chain.nodes, root, limit, ROOT_DEPTH, ANY_NODE, prior, scratch.pending
+            chain.rng, chain.nodes, root, limit, ROOT_DEPTH, ANY_NODE, prior, scratch.moves.pending
         )
         rss = -1.0
         if end >= 0:
@@ -86,57 +71,3 @@ def keep_state(chain, prior, row, sees_all_rows, out_nodes, out_terms, out_numbe
         out_numbers[row, RSS] = chain.numbers[ALL_RSS]
     out_numbers[row, NUMBERS] = prior.scales[0]
     out_numbers[row, NUMBERS + 1] = prior.scales[1]
-
-
-@entry_point
-def run_paper(
-    evaluate,
-    fit,
-    propose,
-    jump,
-    optimise,
-    newton,
-    fit_all,
-    chain,
-    prior,
-    data,
-    scratch,
-    n_trees,
-    most_accepted,
-    clock,
-    out_nodes,
-    out_terms,
-    out_numbers,
-    out_times,
-):
-    """Propose up to `n_trees` trees by the paper's sampler, or until so many were accepted.
-
-    Every accepted model is kept, with the number of trees proposed until then. `clock` holds that
-    number and goes on from call to call. Return how many were accepted, -1 when there is no start.
-    """
-    code = Code(evaluate, fit, propose, jump, optimise, newton, fit_all)
-    kept = 0
-    n_terms = chain.n_terms[0]
-    if n_terms < 0 or math.isnan(chain.numbers[LOG_LIKELIHOOD]):
-        if n_terms >= 0 and not fit_given(code, chain, data, scratch, True):
-            n_terms = -1 - n_terms
-        if n_terms < 0 and not start(code, chain, -1 - n_terms, prior, data, scratch, True):
-            return -1
-        nu, lam = data.noise_prior[0], data.noise_prior[1]
-        chain.numbers[NOISE_VARIANCE] = inverse_gamma(chain.rng, 0.5 * nu, 0.5 * nu * lam)
-        chain.numbers[LOG_LIKELIHOOD] = plug_in_log_likelihood(
-            chain.numbers[RSS], chain.numbers[NOISE_VARIANCE], data
-        )
-        keep_state(chain, prior, kept, False, out_nodes, out_terms, out_numbers)
-        out_times[kept] = clock[0]
-        kept += 1
-    for _ in range(n_trees):
-        if kept >= most_accepted:
-            break
-        k = clock[0] % chain.n_terms[0]
-        clock[0] += 1
-        if paper_step(code, chain, k, prior, data, scratch):
-            keep_state(chain, prior, kept, False, out_nodes, out_terms, out_numbers)
-            out_times[kept] = clock[0]
-            kept += 1
-    return kept

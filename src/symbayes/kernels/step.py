@@ -1,4 +1,7 @@
-"""One step of the default sampler. `accepted` is the only place where a proposal is judged."""
+"""One step of the default sampler: propose, evaluate, accept or reject.
+
+`accepted` is the only place where a proposal is judged.
+"""
 
 import math
 
@@ -11,27 +14,87 @@ from .chain import (
     LOG_LIKELIHOOD,
     PROPOSED,
     RSS,
-    max_nodes,
-    tree_start,
 )
-from .choose import (
+from .compiling import kernel, merged
+from .likelihood import collapsed_log_likelihood
+from .moves.choice import (
     BIRTH,
     NEWTON,
     choose_for_constants,
     choose_jump,
     choose_move,
-    log_choice_ratio,
+    new_trees,
+    terms_after,
 )
-from .compiling import kernel, merged
-from .likelihood import collapsed_log_likelihood
-from .moves.jump import new_columns, swap_noted, terms_after, undo_swaps
 from .opcodes import LT
 from .rng import integer, uniform
-from .tree import count_nodes, same_tree, subtree_end
+from .tree import Trees, count_nodes, same_tree, subtree_end, tree_start, undo_swaps
 from .tree_prior import log_prior_transform
 
 # Trees that Newton evaluates: the proposed one, and two derivatives on each side.
 _NEWTON_TREES = 5
+
+
+@merged
+def step(code, chain, prior, tables, mode, scratch):
+    """Choose a move, between terms or on a uniform one, and try it."""
+    n_terms = chain.n_terms[0]
+    move = choose_jump(chain.rng, n_terms, prior)
+    k = 0
+    if move < 0:
+        k = integer(chain.rng, n_terms)
+        root = tree_start(chain, chain.slots[k])
+        move = choose_move(chain.rng, chain.nodes, root, prior)
+        if mode.optimised == 0.0:  # a search has its constants optimised instead
+            move = choose_for_constants(chain.rng, move)
+    step_move(code, chain, move, k, prior, tables, mode, scratch)
+
+
+@merged
+def step_move(code, chain, move, k, prior, tables, mode, scratch):
+    """Try a move: on the k-th term, or between terms."""
+    n_terms = chain.n_terms[0]
+    last = chain.slots.shape[0] - 1
+    first, second = chain.slots[last], chain.slots[last - 1]
+    swaps = scratch.moves.swaps
+    chain.counts[PROPOSED, move] += 1
+
+    # Get the proposal: new trees in the spare slots, in their places in the order of terms, and the
+    # log ratio of all but the likelihoods.
+    rss = 0.0
+    if move == NEWTON:
+        log_ratio, rss = code.newton(
+            code.evaluate, code.fit, chain, k, prior, tables.seen, mode, scratch
+        )
+    else:
+        trees = Trees(chain.nodes, chain.slots, n_terms)
+        log_ratio = code.propose(move, chain.rng, trees, k, prior, scratch.moves)
+        if log_ratio == -math.inf:
+            return
+        if move < BIRTH and same_tree(
+            chain.nodes, tree_start(chain, chain.slots[last]), tree_start(chain, first)
+        ):
+            undo_swaps(chain.slots, swaps)
+            return
+
+    # Evaluate the new trees, and fit all terms.
+    after, n_new = terms_after(move, n_terms), new_trees(move)
+    chain.counts[EVALUATED, move] += _NEWTON_TREES if move == NEWTON else n_new
+    if n_new == 2:
+        # The other new tree still has an old column, so it does not matter yet whether one of them
+        # is redundant.
+        rss = code.fit(code.evaluate, chain, second, after, tables.seen, scratch, True)
+    if move != NEWTON and not (rss < 0.0):  # the old column may have no numbers, nor the sum then
+        if n_new == 1 and mode.optimised > 0.0:
+            log_ratio += _optimise_sometimes(
+                code, chain, first, after, prior, tables, mode, scratch
+            )
+        made = first if n_new > 0 else -1
+        rss = code.fit(code.evaluate, chain, made, after, tables.seen, scratch, False)
+
+    # Accept it, or restore the order of terms.
+    if not _judge(code, chain, move, rss, after, log_ratio, tables, mode, scratch):
+        undo_swaps(chain.slots, swaps)
 
 
 @kernel
@@ -41,17 +104,38 @@ def accepted(rng, log_ratio):
 
 
 @merged
-def judge_on_all_rows(code, chain, n_terms, scratch, power, gain):
-    """Decide on a proposal that has passed on a part of the rows, where it gained so much.
+def _judge(code, chain, move, rss, n_terms, log_ratio, tables, mode, scratch):
+    """Decide on a proposal that is in place, and take over its numbers if it is accepted."""
+    if rss < 0.0:
+        return False
+    power, ratio = mode.power, mode.ratio
+    log_likelihood = collapsed_log_likelihood(rss, n_terms, tables.seen)
+    gain = first_power(power, ratio) * (log_likelihood - chain.numbers[LOG_LIKELIHOOD])
+    if not accepted(chain.rng, gain + log_ratio):
+        return False
+    if sees_all(power, ratio) and not _judge_on_all_rows(
+        code, chain, n_terms, gain, tables.whole, mode, scratch
+    ):
+        return False
+    chain.n_terms[0] = n_terms
+    chain.numbers[LOG_LIKELIHOOD] = log_likelihood
+    chain.numbers[RSS] = rss
+    chain.counts[ACCEPTED, move] += 1
+    return True
+
+
+@merged
+def _judge_on_all_rows(code, chain, n_terms, gain, whole, mode, scratch):
+    """Decide on a proposal that has passed on a part of the rows, where it gained `gain`.
 
     That gain is taken back, so that both decisions together leave the posterior on all rows as it
     is (Christen and Fox, 2005).
     """
-    rss = code.fit_all(code.evaluate, chain, n_terms, scratch)
+    rss = code.fit_all(code.evaluate, chain, n_terms, whole, scratch)
     if rss < 0.0:
         return False
-    log_likelihood = collapsed_log_likelihood(rss, n_terms, scratch.all_rows)
-    log_ratio = power * (log_likelihood - chain.numbers[ALL_LOG_LIKELIHOOD]) - gain
+    log_likelihood = collapsed_log_likelihood(rss, n_terms, whole)
+    log_ratio = mode.power * (log_likelihood - chain.numbers[ALL_LOG_LIKELIHOOD]) - gain
     if not accepted(chain.rng, log_ratio):
         return False
     chain.numbers[ALL_LOG_LIKELIHOOD] = log_likelihood
@@ -60,22 +144,18 @@ def judge_on_all_rows(code, chain, n_terms, scratch, power, gain):
 
 
 @merged
-def _judge(code, chain, move, rss, n_terms, log_ratio, power, data, scratch):
-    """Decide on a proposal that is in place, and take over its numbers if it is accepted."""
-    if rss < 0.0:
-        return False
-    ratio = scratch.all_rows.n / data.n
-    log_likelihood = collapsed_log_likelihood(rss, n_terms, data)
-    gain = first_power(power, ratio) * (log_likelihood - chain.numbers[LOG_LIKELIHOOD])
-    if not accepted(chain.rng, gain + log_ratio):
-        return False
-    if sees_all(power, ratio) and not judge_on_all_rows(code, chain, n_terms, scratch, power, gain):
-        return False
-    chain.n_terms[0] = n_terms
-    chain.numbers[LOG_LIKELIHOOD] = log_likelihood
-    chain.numbers[RSS] = rss
-    chain.counts[ACCEPTED, move] += 1
-    return True
+def _optimise_sometimes(code, chain, slot, n_terms, prior, tables, mode, scratch):
+    """In the search phase, improve the constants of some proposals before they are judged.
+
+    Return what their log prior gains: without it constants that cancel would drift away.
+    """
+    root = tree_start(chain, slot)
+    _, n_transforms, _ = count_nodes(chain.nodes, root)
+    if n_transforms == 0 or uniform(chain.rng) >= mode.optimised:
+        return 0.0
+    before = _log_prior_constants(chain.nodes, root, prior)
+    code.optimise(code.evaluate, chain, slot, n_terms, tables.few, scratch)
+    return _log_prior_constants(chain.nodes, root, prior) - before
 
 
 @kernel
@@ -85,81 +165,3 @@ def _log_prior_constants(nodes, root, prior):
         if nodes[i]["op"] == LT:
             total += log_prior_transform(nodes[i]["a"], nodes[i]["b"], prior)
     return total
-
-
-@merged
-def _optimise_sometimes(code, chain, slot, n_terms, prior, scratch):
-    """In the search phase, improve the constants of some proposals before they are judged.
-
-    Return what their log prior gains: without it constants that cancel would drift away.
-    """
-    root = tree_start(chain, slot)
-    _, n_transforms, _ = count_nodes(chain.nodes, root)
-    if n_transforms == 0 or uniform(chain.rng) >= scratch.few.share[0]:
-        return 0.0
-    before = _log_prior_constants(chain.nodes, root, prior)
-    code.optimise(code.evaluate, chain, slot, n_terms, scratch)
-    return _log_prior_constants(chain.nodes, root, prior) - before
-
-
-@merged
-def step_move(code, chain, move, k, prior, data, scratch, power):
-    """Try a move: on the k-th term, or between terms."""
-    n_terms = chain.n_terms[0]
-    last = chain.slots.shape[0] - 1
-    first, second = chain.slots[last], chain.slots[last - 1]
-    swaps = scratch.swaps
-    after, columns, rss = n_terms, 1, 0.0
-    chain.counts[PROPOSED, move] += 1
-    swaps[0] = 0
-    if move == NEWTON:
-        log_ratio, rss = code.newton(code.evaluate, code.fit, chain, k, prior, data, scratch, power)
-        columns = _NEWTON_TREES
-        swap_noted(chain.slots, k, last, swaps)
-    elif move < BIRTH:
-        old, new = tree_start(chain, chain.slots[k]), tree_start(chain, first)
-        log_ratio = code.propose(
-            move, chain.rng, chain.nodes, old, new, new + max_nodes(chain), prior, scratch.pending
-        )
-        if log_ratio == -math.inf or same_tree(chain.nodes, old, new):
-            return
-        log_ratio += log_choice_ratio(move, chain.nodes, old, new, prior)
-        swap_noted(chain.slots, k, last, swaps)
-    else:
-        log_ratio = code.jump(
-            move, chain.rng, chain.nodes, chain.slots, n_terms, max_nodes(chain), prior,
-            scratch.pending, swaps,
-        )  # fmt: skip
-        if log_ratio == -math.inf:
-            return
-        after, columns = terms_after(move, n_terms), new_columns(move)
-    chain.counts[EVALUATED, move] += columns
-    if columns == 2:
-        # Made beside an old column in the place of the other new one: redundant or not does not
-        # matter yet.
-        rss = code.fit(code.evaluate, chain, second, after, data, scratch, True)
-    if move != NEWTON and not (rss < 0.0):  # the old column may have no numbers, nor the sum then
-        if columns == 1 and scratch.few.share[0] > 0.0:
-            log_ratio += _optimise_sometimes(code, chain, first, after, prior, scratch)
-        made = first if columns > 0 else -1
-        rss = code.fit(code.evaluate, chain, made, after, data, scratch, False)
-    if not _judge(code, chain, move, rss, after, log_ratio, power, data, scratch):
-        undo_swaps(chain.slots, swaps)
-
-
-@merged
-def step(code, chain, prior, data, scratch, power):
-    """One proposal: a move between terms, or a move on a uniform term.
-
-    The likelihood enters with a power between 0 (the prior) and 1.
-    """
-    n_terms = chain.n_terms[0]
-    move = choose_jump(chain.rng, n_terms, prior)
-    k = 0
-    if move < 0:
-        k = integer(chain.rng, n_terms)
-        root = tree_start(chain, chain.slots[k])
-        move = choose_move(chain.rng, chain.nodes, root, prior)
-        if scratch.few.share[0] == 0.0:  # a search has its constants optimised
-            move = choose_for_constants(chain.rng, move)
-    step_move(code, chain, move, k, prior, data, scratch, power)

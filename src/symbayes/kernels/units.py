@@ -17,18 +17,16 @@ import numpy as np
 from numba import boolean, config, float64, int64, typeof, types, void
 
 from .all_rows import fit_all, fit_nothing
-from .chain import AllRows, Chain, Few, Scratch, fit
-from .choose import N_MOVES
-from .columns import make_columns
+from .chain import AllRowsScratch, Chain, Data, FewRows, Mode, OptimiseScratch, Scratch, Tables
 from .evaluate import evaluate
-from .ladder import Ladder, run_tempered
-from .likelihood import Data
-from .moves.dispatch import propose
-from .moves.jump import jump
-from .newton import newton
+from .ladder import Ladder, make_columns, run_tempered
+from .likelihood import fit
+from .moves.choice import N_MOVES
+from .moves.newton import newton
+from .moves.propose import propose
 from .optimise import optimise
-from .run import run_paper
-from .tree import NODE
+from .paper import run_paper
+from .tree import NODE, MoveScratch, Trees
 from .tree_prior import Prior
 
 _LOOPS = {"tempered": run_tempered, "paper": run_paper}
@@ -37,7 +35,6 @@ _UNITS = {
     "evaluate": evaluate,
     "fit": fit,
     "propose": propose,
-    "jump": jump,
     "optimise": optimise,
     "newton": newton,
     "fit_all": fit_all,
@@ -45,12 +42,12 @@ _UNITS = {
 _UNITS_FOR_ONE_STAGE = {name: _UNITS[name] for name in _UNITS if name != "fit_all"} | {
     "fit_nothing": fit_nothing
 }
-# What other processes compile, the first of them the loop as well, so that all are at it for about
-# as long; by the number of cores.
+# What other processes compile, by the number of cores; the first of them compiles the loop as well.
+# Chosen so that all take about as long.
 _ELSEWHERE: dict[int, list[tuple[str, ...]]] = {
     1: [],
     2: [("newton",)],
-    3: [(), ("newton", "jump")],
+    3: [(), ("newton", "optimise")],
 }
 _lock = threading.RLock()
 _ready: set[str] = set()
@@ -60,62 +57,64 @@ _MOST_SECONDS = 120
 
 def signatures() -> dict[str, Any]:
     """Return the one signature that each unit is compiled for."""
-    reals, ints = np.empty(0), np.empty(0, np.int64)
-    bits, nodes, counts = (
-        np.empty(0, np.uint64),
-        np.empty(0, NODE),
-        np.empty((0, N_MOVES), np.int64),
+
+    def array(kind: Any, n_axes: int = 1) -> np.ndarray:
+        return np.empty((0,) * n_axes, kind)
+
+    def all_real(fields: Any) -> Any:
+        return fields(*[array(float)] * len(fields._fields))
+
+    def chain_of(n: int) -> types.Type:
+        """Return the type of one chain (n = 1), or of several in one set of arrays (n = 2)."""
+        bits, nodes, ints, reals = (array(kind, n) for kind in (np.uint64, NODE, np.int64, float))
+        counts = np.empty((0,) * n + (N_MOVES,), np.int64)
+        return typeof(Chain(bits, nodes, reals, reals, reals, ints, ints, reals, counts))
+
+    some_reals, some_ints = array(float), array(np.int64)
+    data_example = Data(
+        *[some_reals] * 3, 0.0, some_reals, 0.0, some_ints, some_reals, is_part=False
     )
-    chain = typeof(Chain(bits, nodes, reals, reals, reals, ints, ints, reals, counts))
-    chains = typeof(
-        Chain(
-            *(np.empty((0, *array.shape), array.dtype) for array in (bits, nodes)),
-            *[np.empty((0, 0))] * 3,
-            *[np.empty((0, 0), np.int64)] * 2,
-            np.empty((0, 0)),
-            np.empty((0, *counts.shape), np.int64),
+    few_example = all_real(FewRows)._replace(rows=some_ints)
+    moves_example = MoveScratch(some_ints, some_ints)
+    scratch = typeof(
+        Scratch(
+            moves_example, some_ints, *[some_reals] * 8, all_real(OptimiseScratch),
+            all_real(AllRowsScratch)._replace(order=some_ints),
         )
-    )
-    few = Few(reals, reals, reals, ints, *[reals] * 8)
-    rows = AllRows(
-        reals, reals, reals, 0.0, reals, 0.0, reals, reals, ints, *[reals] * 8
     )  # fmt: skip
-    scratch = typeof(Scratch(ints, ints, *[reals] * 8, ints, few, rows))
-    ladder = typeof(Ladder(bits, reals, ints, reals, ints, ints, ints))
-    data = typeof(Data(reals, reals, reals, 0.0, reals, 0.0, ints, reals, False))
-    prior = typeof(Prior(*[reals] * len(Prior._fields)))
-    priors = typeof(Prior(*[np.empty((0, 0))] * len(Prior._fields)))
-    reals, ints, bits, nodes = typeof(reals), typeof(ints), typeof(bits), typeof(nodes)
-    table, trees = typeof(np.empty((0, 0))), typeof(np.empty((0, 0), NODE))
+    chain, chains = chain_of(1), chain_of(2)
+    prior = typeof(all_real(Prior))
+    priors = typeof(Prior(*[array(float, 2)] * len(Prior._fields)))
+    tables = typeof(Tables(data_example, few_example, data_example))
+    data, few, moves = typeof(data_example), typeof(few_example), typeof(moves_example)
+    nodes, bits = typeof(array(NODE)), typeof(array(np.uint64))
+    reals, ints, flags = typeof(some_reals), typeof(some_ints), typeof(array(np.bool_))
+    trees = typeof(Trees(array(NODE), some_ints, 0))
+    mode = typeof(Mode(1.0, 0.0, 0.0))
+    ladder = typeof(Ladder(array(np.uint64), some_reals, some_ints, some_reals, *[some_ints] * 3))
+    output = typeof(array(NODE, 2)), ints, typeof(array(float, 2))
 
     pointer = types.FunctionType
     by_name = {}
-    by_name["evaluate"] = void(
-        nodes, int64, reals, int64, int64, int64, reals, int64, reals, ints
-    )  # fmt: skip
-    by_name["fit"] = float64(
-        pointer(by_name["evaluate"]), chain, int64, int64, data, scratch, boolean
-    )
-    by_name["propose"] = float64(int64, bits, nodes, int64, int64, int64, prior, ints)
-    by_name["jump"] = float64(int64, bits, nodes, ints, int64, int64, prior, ints, ints)
-    by_name["optimise"] = void(pointer(by_name["evaluate"]), chain, int64, int64, scratch)
+    by_name["evaluate"] = void(nodes, int64, reals, int64, int64, int64, reals, int64, reals, ints)
+    evaluating = pointer(by_name["evaluate"])
+    by_name["fit"] = float64(evaluating, chain, int64, int64, data, scratch, boolean)
+    fitting = pointer(by_name["fit"])
+    by_name["propose"] = float64(int64, bits, trees, int64, prior, moves)
+    by_name["optimise"] = void(evaluating, chain, int64, int64, few, scratch)
     by_name["newton"] = types.UniTuple(float64, 2)(
-        pointer(by_name["evaluate"]), pointer(by_name["fit"]), chain, int64, prior, data, scratch,
-        float64,
-    )  # fmt: skip
-    by_name["fit_all"] = float64(pointer(by_name["evaluate"]), chain, int64, scratch)
+        evaluating, fitting, chain, int64, prior, data, mode, scratch
+    )
+    by_name["fit_all"] = float64(evaluating, chain, int64, data, scratch)
     by_name["fit_nothing"] = by_name["fit_all"]
-    by_name["columns"] = void(
-        pointer(by_name["evaluate"]), pointer(by_name["fit"]), chains, data, scratch,
-        typeof(np.empty(0, np.bool_)),
-    )  # fmt: skip
+    by_name["columns"] = void(evaluating, fitting, chains, data, scratch, flags)
     common = [pointer(by_name[name]) for name in _UNITS]
     by_name["tempered"] = int64(
-        *common, chains, priors, data, scratch,
-        ladder, int64, int64, int64, int64, float64, trees, ints, table,
+        *common, chains, priors, tables, float64, scratch, ladder,
+        int64, int64, int64, int64, float64, *output,
     )  # fmt: skip
     by_name["paper"] = int64(
-        *common, chain, prior, data, scratch, int64, int64, ints, trees, ints, table, ints
+        *common, chain, prior, data, scratch, int64, int64, ints, *output, ints
     )
     return by_name
 

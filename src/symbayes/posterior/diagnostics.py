@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..inputs.problem import Problem
-from ..kernels.choose import MOVE_NAMES
+from ..kernels.moves.choice import MOVE_NAMES
 from ..samplers.trace import Trace
 
 

@@ -4,7 +4,7 @@ import math
 
 from ..compiling import merged
 from ..rng import integer, normal, uniform
-from ..tree import copy_nodes, count_nodes, nth_transform, subtree_end
+from ..tree import copy_nodes, count_nodes, nth_transform, subtree_end, term_and_room
 from ..tree_prior import log_prior_transform
 
 # Steps are normal, their size log-uniform between these: far enough to leave a basin, small
@@ -13,11 +13,13 @@ _SMALLEST, _LARGEST = 1.0e-10, 3.0
 
 
 @merged
-def propose_stay(rng, nodes, old, new, limit, prior, pending):
+def propose_stay(rng, trees, k, prior, scratch):
     """A symmetric random walk of `a`, of `b` or of both, on a mixture of scales.
 
     There and back are equally likely; what is left is the prior ratio of the constants.
     """
+    nodes = trees.nodes
+    old, new, _ = term_and_room(trees, k)
     _, n_transforms, _ = count_nodes(nodes, old)
     if n_transforms == 0:
         return -math.inf

@@ -24,10 +24,10 @@ from ...kernels.chain import PROPOSED
 from ...kernels.opcodes import FEATURE
 from ..exactness import exact_rss, is_exact
 from ..ladder import LARGEST_ROUND, Replicas, Round, mean_cost
-from ..pause import SearchState
-from ..run.running import Look, Report, Status, Watch, Workers, advance_all
-from ..run.turns import NoStart
-from ..trace import ChainTrace, Find, split_terms
+from ..run.context import Look, RunContext, Status
+from ..run.scheduler import NoStart
+from ..run.workers import Workers
+from ..trace import ChainTrace, Find, RunState, SearchState, split_terms
 from . import common_factor, equal_parts, heuristics, power_law, rational
 from .heuristics import all_columns, never, response
 from .noise_floor import is_noise
@@ -202,32 +202,24 @@ class Search:
         for i, trees in enumerate(guesses):
             self._try(self._ladders[i % len(self._ladders)], [trees])
 
-    def run(
-        self,
-        budget: int,
-        workers: Workers,
-        watch: Watch,
-        share: float,
-        progress: Report,
-        save: Callable[[Callable[[], SearchState]], None] | None = None,
-    ) -> SearchResult:
+    def run(self, budget: int, run: RunContext, share: float = 1.0) -> SearchResult:
         """Search for at most `budget` draws per ladder, fewer where states are large.
 
-        It ends when this share of the time limit is over. `save` is told of moments that the search
-        could be resumed from, by `restore` and another `run`.
+        It ends early when this share of the time is used up. After `restore` it resumes.
         """
-        stop = partial(watch.should_stop, share)
+        stop = partial(run.watch.should_stop, share)
+        out_of_time = partial(run.watch.out_of_time, share)
 
         def tell(ended: bool = False) -> None:
             done = min(int(self._spent), budget)
-            progress(Status("search", done, budget, self._look, ended))
+            run.report(Status("search", done, budget, self._look, ended))
 
         def note() -> None:
             for ladder in self._ladders:
-                self.best.update(ladder.on_y.score, ladder.on_y.trees(), watch.seconds)
+                self.best.update(ladder.on_y.score, ladder.on_y.trees(), run.watch.seconds)
 
         if self._done == 0:
-            self._try_known_forms(partial(watch.out_of_time, share))
+            self._try_known_forms(out_of_time)
             note()
         exact, settled = self._is_exact(), False
         while self._spent < budget and not (exact or settled or stop()):
@@ -236,10 +228,10 @@ class Search:
             length = min(_STAGE, budget - (self._done - self._in_stage))
             while self._in_stage < length:
                 before = self._in_stage
-                resumable = self._make_rounds(length, workers, watch, share, save is not None)
+                resumable = self._make_rounds(length, run, share)
                 halfway = self._stage == 0 and before <= _PREPARE < self._in_stage
                 if halfway and budget > _STAGE and self._use.library:
-                    workers.prepare(self.problem, partial(watch.out_of_time, share))
+                    run.workers.prepare_library(self.problem, out_of_time)
                 for ladder in self._ladders:
                     if ladder.on_target is not None and is_exact(ladder.on_target):
                         # Nothing more to learn there; the rest of the stage it is on y.
@@ -249,8 +241,7 @@ class Search:
                 exact = self._is_exact()
                 if exact or self._spent >= budget:
                     break
-                if save is not None:
-                    save(resumable)
+                run.offer_state(resumable)
                 if stop():
                     break
             for ladder in self._ladders:
@@ -262,10 +253,10 @@ class Search:
             self._in_stage = 0
             settled = not exact and self._settled()
         if exact:
-            self._shorten(workers, watch, stop, tell)
-            self._start_anew_for_shorter(workers, watch, stop, tell)
+            self._shorten(run, stop, tell)
+            self._start_anew_for_shorter(run, stop, tell)
         else:
-            self._replace_equal_parts(watch, stop)
+            self._replace_equal_parts(run, stop)
         tell(ended=True)
         return SearchResult(
             trees=self.best.terms,
@@ -346,9 +337,7 @@ class Search:
     def _problem_for(self, target: Target) -> Problem:
         return self._on_all_rows.on_rows(self._rows, target.forward(response(self.problem)))
 
-    def _make_rounds(
-        self, length: int, workers: Workers, watch: Watch, share: float, keep: bool
-    ) -> Callable[[], SearchState]:
+    def _make_rounds(self, length: int, run: RunContext, share: float) -> Callable[[], RunState]:
         """Let all ladders make draws until the next look at what they have found.
 
         Return what makes a state that the search can be resumed from.
@@ -359,16 +348,16 @@ class Search:
         again = left // (times * n) - 1 if times == self._most_rounds else 0
         # Where rounds end early, ladders have made different numbers of draws, and the search can
         # only be resumed from where it was before.
-        before = self.state() if keep and times > 1 else None
-        stop = partial(watch.is_over if times > 1 else watch.out_of_time, share)
+        before = self.state() if run.save is not None and times > 1 else None
+        stop = partial(run.watch.is_over if times > 1 else run.watch.out_of_time, share)
         offer = self._use.library and self._stage > 0
-        made = self._advance(n, workers, offer, times, again, stop)
+        made = self._advance(n, run.workers, offer, times, again, stop)
         cut = stop()
         n = made if cut else times * n
         self._done += n
         self._in_stage += n
         self._spent += n * mean_cost([ladder.active for ladder in self._ladders])
-        return self.state if before is None or not cut else partial(replace, before)
+        return lambda: RunState(search=before if cut and before else self.state())
 
     def _advance(
         self,
@@ -426,7 +415,7 @@ class Search:
 
     # A shorter way to write what was found
 
-    def _replace_equal_parts(self, watch: Watch, stop: Callable[[], bool]) -> None:
+    def _replace_equal_parts(self, run: RunContext, stop: Callable[[], bool]) -> None:
         """Replace parts of the best state by shorter equals, as long as that helps."""
         ladder = max(self._ladders, key=lambda ladder: ladder.on_y.score)
         helped = self._use.equal_parts
@@ -435,38 +424,36 @@ class Search:
             for trees in equal_parts.suggest(self.problem, self.best, stop):
                 chain = ladder.try_out(trees)
                 if chain.score > self.best.score + _SHORTER:
-                    self.best.update(chain.score, chain.trees(), watch.seconds)
+                    self.best.update(chain.score, chain.trees(), run.watch.seconds)
                     helped = True
                     break
         if self.best.score > ladder.on_y.score:
             ladder.begin_at(self.best.terms)
 
-    def _shorten(
-        self, workers: Workers, watch: Watch, stop: Callable[[], bool], tell: Callable[[], None]
-    ) -> None:
+    def _shorten(self, run: RunContext, stop: Callable[[], bool], tell: Callable[[], None]) -> None:
         """Look for shorter exact formulas around the best: one step is enough for many.
 
         Constants are optimised as before, and each find is the start of the next round.
         """
-        self._replace_equal_parts(watch, stop)
+        self._replace_equal_parts(run, stop)
         idle = 0 if self._use.shortening else _ROUNDS_TO_SHORTEN
         while idle < _ROUNDS_TO_SHORTEN and not stop():
             before = self.best.score
             ladders = [ladder.on_y for ladder in self._ladders]
             for ladder in ladders:
                 ladder.put(self.best.terms)
-            made = advance_all(workers, ladders, Round(self._steps, LARGEST_ROUND, keep=True))
+            made = run.workers.advance_all(ladders, Round(self._steps, LARGEST_ROUND, keep=True))
             for ladder, n in zip(ladders, made, strict=True):
-                self.best.update(*_best_draw(ladder, n), watch.seconds)
+                self.best.update(*_best_draw(ladder, n), run.watch.seconds)
             tell()
             idle += 1
             if self.best.score > before + _SHORTER:
-                self._replace_equal_parts(watch, stop)
+                self._replace_equal_parts(run, stop)
                 idle = 0
         self._all_begin_at_best()
 
     def _start_anew_for_shorter(
-        self, workers: Workers, watch: Watch, stop: Callable[[], bool], tell: Callable[[], None]
+        self, run: RunContext, stop: Callable[[], bool], tell: Callable[[], None]
     ) -> None:
         """Start anew, again and again, for other ways to write a long exact formula."""
         if not self._use.new_starts or sum(map(len, self.best.terms)) <= _SHORT:
@@ -477,14 +464,14 @@ class Search:
         for _ in range(0, _DRAWS_FROM_NEW_STARTS, LARGEST_ROUND):
             if stop():
                 break
-            self._advance(LARGEST_ROUND, workers)
+            self._advance(LARGEST_ROUND, run.workers)
             for ladder in self._ladders:
                 if is_exact(ladder.on_y):
-                    self.best.update(ladder.on_y.score, ladder.on_y.trees(), watch.seconds)
+                    self.best.update(ladder.on_y.score, ladder.on_y.trees(), run.watch.seconds)
                     ladder.on_y = self._new_ladder(self.problem, ladder.seed)
             tell()
         if self.best.score > before:
-            self._shorten(workers, watch, stop, tell)
+            self._shorten(run, stop, tell)
         self._all_begin_at_best()
 
     def _all_begin_at_best(self) -> None:

@@ -1,19 +1,22 @@
-"""Which move is tried: the paper's probabilities, with Grow's share repaired.
+"""The moves by number and name, and the probability of choosing each.
 
-As printed, Prune has probability zero while a tree has at most six operators, so that Grow could
-not be undone there; Grow's share of its third is capped at one half.
+Moves on one tree have the paper's probabilities, with Grow's share repaired. As printed, Prune has
+probability zero while a tree has at most six operators, so that Grow could not be undone there;
+Grow's share of its third is capped at one half.
 """
 
 import math
 
 import numpy as np
 
-from .candidates import census
-from .compiling import kernel
-from .opcodes import ADD, SUB
-from .rng import uniform
+from ..compiling import kernel
+from ..opcodes import ADD, SUB
+from ..rng import uniform
+from ..tree import count_nodes
+from .insert_delete import count_candidates
 
 # NumPy integers: for Python's own, Numba would compile a function once for every value passed.
+# Those before BIRTH concern one tree; Newton does too, but only it looks at data.
 STAY = np.int64(0)
 GROW = np.int64(1)
 PRUNE = np.int64(2)
@@ -46,7 +49,7 @@ MOVE_NAMES = (
     "newton",
 )
 
-#: What a free number of terms costs in moves: the share of births and deaths together.
+#: The share of births and deaths together, where the number of terms is free.
 JUMP_SHARE = 0.2
 #: The share of splits and merges together, and of exchanges between two terms.
 SUM_SHARE = 0.04
@@ -56,8 +59,33 @@ NEWTON_SHARE = 0.5
 
 
 @kernel
+def terms_after(move, n_terms):
+    """Return the number of terms after a move."""
+    if move in (BIRTH, SPLIT):
+        return n_terms + 1
+    if move in (DEATH, MERGE):
+        return n_terms - 1
+    return n_terms
+
+
+@kernel
+def new_trees(move):
+    """Return how many new trees a move proposes."""
+    if move == DEATH:
+        return 0
+    return 2 if move in (SPLIT, EXCHANGE) else 1
+
+
+@kernel
+def census(nodes, root):
+    """Return the numbers of operators, of `lt` operators and of candidates for Delete."""
+    n_operators, n_transforms, _ = count_nodes(nodes, root)
+    return n_operators, n_transforms, count_candidates(nodes, root, n_operators)
+
+
+@kernel
 def stay_share(n_transforms, move_shape):
-    """Return the probability of Stay at a tree with so many `lt` nodes."""
+    """Return the probability of Stay at a tree with this number of `lt` nodes."""
     return move_shape[0] * n_transforms / (n_transforms + move_shape[1])
 
 
@@ -179,7 +207,7 @@ def exchange_probability(n_terms):
 
 @kernel
 def choose_jump(rng, n_terms, prior):
-    """Return a move that concerns more than one tree, or -1 for a move on a single one."""
+    """Return a move between terms, or -1 for a move on a single one."""
     u = uniform(rng)
     u -= birth_probability(n_terms, prior.log_terms)
     if u < 0.0:

@@ -1,9 +1,10 @@
 """Newton: the constants of one `lt` node are proposed from a normal law fitted to the posterior.
 
-The law comes from one Gauss-Newton step and the curvature at the present constants; the way back
-from those at the proposed ones, so that nothing is approximated but the proposal (stochastic
-Newton; Martin, Wilcox, Burstedde and Ghattas, 2012). Coefficients are eliminated by projection: a
-derivative counts by what of it the terms do not span.
+Its own reverse, and the only move that looks at data. The law comes from one Gauss-Newton step and
+the curvature at the present constants; the way back from those at the proposed ones, so that
+nothing is approximated but the proposal (stochastic Newton; Martin, Wilcox, Burstedde and Ghattas,
+2012). Coefficients are eliminated by projection: a derivative counts by what of it the terms do not
+span.
 
 Where all rows decide and only a part of them is looked at here, the part's best constants are not
 those of all rows, but its curvature nearly is: then the law stays where the constants are.
@@ -13,13 +14,22 @@ import math
 
 import numpy as np
 
-from .all_rows import sees_all
-from .chain import tree_start
-from .compiling import entry_point, kernel
-from .likelihood import dot, solve, standardise
-from .rng import integer, normal
-from .tree import copy_nodes, count_nodes, nth_transform, subtree_end
-from .tree_prior import log_prior_transform
+from ..all_rows import sees_all
+from ..compiling import entry_point, kernel
+from ..likelihood import solve, standardise
+from ..rng import integer, normal
+from ..rows import difference, dot
+from ..tree import (
+    copy_nodes,
+    count_nodes,
+    nth_transform,
+    subtree_end,
+    swap,
+    term_and_room,
+    tree_start,
+    undo_swaps,
+)
+from ..tree_prior import log_prior_transform
 
 # Increment of a constant for a derivative, as a part of it.
 _INCREMENT = 1.0e-6
@@ -29,12 +39,6 @@ _SPANNED = 1.0e-9
 _STRIDE = 1.7
 # No law: something is not finite.
 _NONE = (False, 0.0, 0.0, 1.0, 0.0, 1.0)
-
-
-@kernel
-def _difference(values, start, columns, own, increment, n):
-    for i in range(n):
-        values[start + i] = (values[start + i] - columns[own + i]) / increment
 
 
 @kernel
@@ -60,7 +64,7 @@ def _derivative(evaluate, chain, slot, at, name_a, values, start, data, scratch)
     if not (length > 0.0):  # in a part of the rows it may be a column of zeros
         return False
     own = np.uint64(slot * n_rows)
-    _difference(values, np.uint64(start), chain.columns, own, moved - value, np.uint64(n_rows))
+    difference(values, np.uint64(start), chain.columns, own, moved - value, np.uint64(n_rows))
     return True
 
 
@@ -89,11 +93,11 @@ def _project(chain, n_terms, values, start, data, scratch, products):
 
 
 @kernel
-def _local_law(evaluate, chain, k, at, rss, prior, data, scratch, power):
+def _local_law(evaluate, chain, k, at, rss, prior, data, mode, scratch):
     """Return the normal law at the constants of node `at` in the k-th term.
 
-    Whether there is one, its mean, and the Cholesky factor of its precision. The fit of the terms
-    as they are has to be in `scratch`.
+    That is: whether there is one, its mean, and the Cholesky factor of its precision. The fit of
+    the terms as they are has to be in `scratch`.
     """
     nodes, n_terms = chain.nodes, chain.n_terms[0]
     n_rows = data.y.shape[0]
@@ -113,8 +117,7 @@ def _local_law(evaluate, chain, k, at, rss, prior, data, scratch, power):
         both = 0.0
 
     nu, lam = data.noise_prior[0], data.noise_prior[1]
-    ratio = scratch.all_rows.n / data.n
-    scaled = power * ratio if ratio > 0.0 else power
+    scaled = mode.power * mode.ratio if mode.ratio > 0.0 else mode.power
     gain = scaled * scratch.solution[k] * (data.n - 1.0 + nu) / (nu * lam + rss)
     curvature = gain * scratch.solution[k]
     a, b = nodes[at]["a"], nodes[at]["b"]
@@ -126,7 +129,7 @@ def _local_law(evaluate, chain, k, at, rss, prior, data, scratch, power):
     if not (0.0 < left < math.inf) or not (p_aa < math.inf):
         return _NONE
     l_bb = math.sqrt(left)
-    if sees_all(power, ratio):
+    if sees_all(mode.power, mode.ratio):
         return True, a, b, l_aa / _STRIDE, l_ba / _STRIDE, l_bb / _STRIDE
     u_a = (gain * slope_a - (a - 1.0) / prior.scales[0]) / l_aa
     u_b = (gain * slope_b - b / prior.scales[1] - l_ba * u_a) / l_bb
@@ -144,16 +147,17 @@ def _log_density(law, a, b):
 
 
 @entry_point
-def newton(evaluate, fit, chain, k, prior, data, scratch, power):
-    """Propose constants for a node of the k-th term.
+def newton(evaluate, fit, chain, k, prior, data, mode, scratch):
+    """Propose constants for a uniform `lt` node of the k-th term.
 
-    Return the log ratio without the likelihood, and the residual sum of squares. The proposal is
-    in the last slot; the order of terms is as it was.
+    There: 1/N_lt x the density of the law at the old constants. Back: 1/N_lt x that of the law at
+    the new ones; 1/N_lt cancels. Return the log ratio of the priors and of both densities, and the
+    residual sum of squares of the proposal.
     """
-    nodes, slots, n_terms = chain.nodes, chain.slots, chain.n_terms[0]
-    last = slots.shape[0] - 1
-    slot, proposal = slots[k], slots[last]
-    old, new = tree_start(chain, slot), tree_start(chain, proposal)
+    nodes, n_terms, swaps = chain.nodes, chain.n_terms[0], scratch.moves.swaps
+    swaps[0] = 0
+    last = chain.slots.shape[0] - 1
+    old, new, _ = term_and_room(chain, k)
     _, n_transforms, _ = count_nodes(nodes, old)
     if n_transforms == 0:
         return -math.inf, -1.0
@@ -162,7 +166,7 @@ def newton(evaluate, fit, chain, k, prior, data, scratch, power):
     rss = fit(evaluate, chain, -1, n_terms, data, scratch, False)
     if not (rss >= 0.0):
         return -math.inf, -1.0
-    there = _local_law(evaluate, chain, k, place, rss, prior, data, scratch, power)
+    there = _local_law(evaluate, chain, k, place, rss, prior, data, mode, scratch)
     if not there[0]:
         return -math.inf, -1.0
 
@@ -173,13 +177,14 @@ def newton(evaluate, fit, chain, k, prior, data, scratch, power):
     new_b = mean_b + shift
     new_a = mean_a + (normal(chain.rng) - l_ba * shift) / l_aa
     nodes[at]["a"], nodes[at]["b"] = new_a, new_b
-    slots[k], slots[last] = proposal, slot
+    swap(chain.slots, k, last, swaps)
     back = _NONE
-    rss = fit(evaluate, chain, proposal, n_terms, data, scratch, False)
+    rss = fit(evaluate, chain, chain.slots[k], n_terms, data, scratch, False)
     if rss >= 0.0:
-        back = _local_law(evaluate, chain, k, at, rss, prior, data, scratch, power)
-    slots[k], slots[last] = slot, proposal
+        back = _local_law(evaluate, chain, k, at, rss, prior, data, mode, scratch)
     if not back[0]:
+        undo_swaps(chain.slots, swaps)
+        swaps[0] = 0
         return -math.inf, -1.0
     log_ratio = log_prior_transform(new_a, new_b, prior) - log_prior_transform(a, b, prior)
     log_ratio += _log_density(back, a, b)

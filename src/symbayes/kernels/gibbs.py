@@ -1,16 +1,11 @@
-"""Gibbs updates of the weights of operators and columns (the paper's empirical Bayes, made exact).
-
-The weights have Dirichlet priors. Given the trees they are Dirichlet again, with the number of
-times each operator or column occurs added, so nothing is rejected.
-"""
+"""Gibbs updates of what a chain learns about its prior: exact draws, so nothing is rejected."""
 
 import math
 
-from .chain import tree_start
 from .compiling import kernel, merged
-from .opcodes import FEATURE
-from .rng import gamma, uniform
-from .tree import subtree_end
+from .opcodes import FEATURE, LT
+from .rng import gamma, inverse_gamma, uniform
+from .tree import subtree_end, tree_start
 
 # Concentrations of many columns: numbers with a smaller one are mostly next to nothing.
 _SMALL = 0.05
@@ -18,12 +13,33 @@ _SMALL = 0.05
 _LOG_NOTHING = math.log(1.0e-20)
 
 
+@merged
+def update_scales(chain, prior):
+    """Draw the variances s_a^2 and s_b^2 of the constants of `lt`, given all constants."""
+    n = 0
+    squares_a = 0.0
+    squares_b = 0.0
+    for k in range(chain.n_terms[0]):
+        root = tree_start(chain, chain.slots[k])
+        for i in range(root, subtree_end(chain.nodes, root)):
+            if chain.nodes[i]["op"] == LT:
+                a, b = chain.nodes[i]["a"], chain.nodes[i]["b"]
+                n += 1
+                squares_a += (a - 1.0) * (a - 1.0)
+                squares_b += b * b
+    nu_a, lam_a = prior.scale_prior[0], prior.scale_prior[1]
+    nu_b, lam_b = prior.scale_prior[2], prior.scale_prior[3]
+    prior.scales[0] = inverse_gamma(chain.rng, 0.5 * (nu_a + n), 0.5 * (nu_a * lam_a + squares_a))
+    prior.scales[1] = inverse_gamma(chain.rng, 0.5 * (nu_b + n), 0.5 * (nu_b * lam_b + squares_b))
+
+
 @kernel
 def _draw(rng, concentration, counts, offset, cdf):
     """Draw weights given counts (which are overwritten), and write their running sums."""
     total = 0.0
     last = 0
-    # Only where the sum of all is of the size of 1, so that nothing below 1e-20 has a part in it.
+    # The short way is good only where the sum of all is of the size of 1, since then numbers below
+    # 1e-20 do not change it.
     together = 0.0
     for i in range(concentration.shape[0]):
         together += concentration[i]
@@ -56,7 +72,12 @@ def _draw(rng, concentration, counts, offset, cdf):
 
 @merged
 def update_weights(chain, prior, counts):
-    """Draw the weights of operators and of columns given all trees."""
+    """Draw the weights of operators and of columns, given all trees.
+
+    This is the paper's empirical Bayes, made exact: the weights have Dirichlet priors, and given
+    the trees they are Dirichlet again, with the number of times each operator or column occurs
+    added.
+    """
     n_operators = prior.operator_concentration.shape[0]
     n_features = prior.feature_concentration.shape[0]
     for i in range(n_operators + n_features):
