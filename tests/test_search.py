@@ -1,5 +1,6 @@
 """The search phase: what it may change, when it ends, what it makes of an exact fit."""
 
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ from symbayes.samplers.ladder import same_state
 from symbayes.samplers.run.clock import Watch
 from symbayes.samplers.run.context import RunContext
 from symbayes.samplers.run.workers import Workers
-from symbayes.samplers.search import search, targets
+from symbayes.samplers.search import heuristics, search, targets
 from symbayes.samplers.search.search import Search
 from symbayes.samplers.trace import Find
 
@@ -73,6 +74,16 @@ def test_other_targets_only_where_one_term_is_allowed():
     X = positive()
     for terms, any_ in ((TermsPrior(3, 0.5), True), (1, True), (2, False)):
         assert bool(seek(make(X, hypotenuse(X), terms))._targets) == any_
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(heuristics.Heuristics)])
+def test_each_heuristic_can_be_turned_off(name, monkeypatch):
+    monkeypatch.setattr(heuristics, "in_use", replace(heuristics.in_use, **{name: False}))
+    X = positive(300, 4)
+    looking = seek(make(X, X[:, 0] ** 2 / X[:, 1] * np.sqrt(X[:, 2] ** 2 + X[:, 3])))
+    assert bool(looking._targets) == (name != "targets")
+    assert bool(looking._divided) == (name != "common_factor")
+    assert run(looking, 1_000).trees
 
 
 def test_an_exact_fit_is_made_shorter():

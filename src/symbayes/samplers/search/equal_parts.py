@@ -20,7 +20,7 @@ from ...formula.operators import OPERATORS
 from ...inputs.problem import Problem
 from ...kernels import opcodes
 from ..trace import state_size
-from .heuristics import State, all_columns, never
+from .heuristics import State, all_columns
 
 # The largest number of parts that others are built from, the smallest first.
 _MOST_PARTS = 40
@@ -44,7 +44,7 @@ class _Pool:
 
 
 def suggest(
-    problem: Problem, state: State, stop: Callable[[], bool] = never
+    problem: Problem, state: State, stop: Callable[[], bool] = lambda: False
 ) -> Iterator[list[np.ndarray]]:
     """Yield the state with one part replaced by something shorter, those that save most first."""
     trees = state.trees()

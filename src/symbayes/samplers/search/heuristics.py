@@ -54,11 +54,6 @@ class Heuristics:
 in_use = Heuristics()
 
 
-def never() -> bool:
-    """Do not stop."""
-    return False
-
-
 def all_columns(problem: Problem) -> np.ndarray:
     """Return the columns on the rows that count, one row of the array per column."""
     data = problem.data

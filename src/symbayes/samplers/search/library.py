@@ -18,7 +18,7 @@ from ...formula.evaluation import evaluate_trees
 from ...formula.operators import OPERATORS
 from ...inputs.problem import Problem
 from . import heuristics
-from .heuristics import FittedState, all_columns, never
+from .heuristics import FittedState, all_columns
 from .pairs import Pairs
 
 # The largest number of expressions that are listed: enough for pairs of some 200 columns.
@@ -41,7 +41,7 @@ class LibraryCache:
 
     def __init__(self) -> None:
         #: When a part of a library is enough.
-        self.stop: Callable[[], bool] = never
+        self.stop: Callable[[], bool] = lambda: False
         self._unwanted = False
         self._lock = threading.Lock()
         self._columns: tuple = ()
@@ -88,7 +88,7 @@ class Library:
         Whether the expressions that there are so far have to be enough.
     """
 
-    def __init__(self, problem: Problem, stop: Callable[[], bool] = never):
+    def __init__(self, problem: Problem, stop: Callable[[], bool] = lambda: False):
         columns = np.flatnonzero(problem.feature_weights > 0).tolist()
         operators = self._operators = problem.operator_weights
         self._used = problem.data.root_weight > 0

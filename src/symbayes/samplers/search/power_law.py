@@ -14,7 +14,7 @@ from scipy.optimize import least_squares
 from ...formula.building import product_of_powers
 from ...formula.evaluation import evaluate_trees
 from ...inputs.problem import Problem
-from .heuristics import State, never, response, usable_columns
+from .heuristics import State, response, usable_columns
 from .targets import carry_back, targets_of
 
 # The largest number of columns, as a part of the number of rows.
@@ -27,7 +27,7 @@ _MOST_EVALUATIONS = 50
 
 
 def suggest(
-    problem: Problem, state: State | None = None, stop: Callable[[], bool] = never
+    problem: Problem, state: State | None = None, stop: Callable[[], bool] = lambda: False
 ) -> Iterator[list[np.ndarray]]:
     """Yield y as a power law, and as what power laws for other targets come to."""
     columns, y, operators = usable_columns(problem), response(problem), problem.operator_weights

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...formula.building import join, leaf, power, transform
 from ...inputs.problem import Problem
-from .heuristics import State, never, response, usable_columns
+from .heuristics import State, response, usable_columns
 
 # Highest powers above and below.
 _MOST_ABOVE, _MOST_BELOW = 6, 4
@@ -29,7 +29,7 @@ _MOST_COLUMNS = 20
 
 
 def suggest(
-    problem: Problem, state: State | None = None, stop: Callable[[], bool] = never
+    problem: Problem, state: State | None = None, stop: Callable[[], bool] = lambda: False
 ) -> Iterator[list[np.ndarray]]:
     """Yield y as a ratio of polynomials of the first column that allows it, up to a factor."""
     columns, y, operators = usable_columns(problem), response(problem), problem.operator_weights

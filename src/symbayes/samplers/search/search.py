@@ -25,11 +25,11 @@ from ...kernels.opcodes import FEATURE
 from ..exactness import exact_rss, is_exact
 from ..ladder import LARGEST_ROUND, Replicas, Round, mean_cost
 from ..run.context import Look, RunContext, Status
-from ..run.scheduler import NoStart
+from ..run.scheduler import NoStart, never
 from ..run.workers import Workers
 from ..trace import ChainTrace, Find, RunState, SearchState, split_terms
 from . import common_factor, equal_parts, heuristics, power_law, rational
-from .heuristics import all_columns, never, response
+from .heuristics import all_columns, response
 from .noise_floor import is_noise
 from .targets import Target, divided_targets, targets_of
 
@@ -139,17 +139,8 @@ class SearchResult:
 class Search:
     """A search on one problem, with one ladder per seed.
 
-    Parameters
-    ----------
-    problem : Problem
-        On all rows.
-    powers : callable
-        Returns the powers of the likelihood, one per temperature, for a number of rows.
-    seeds : list of SeedSequence
-    steps : int
-        Proposals of each replica between two draws.
-    seconds : float
-        The time that there is for the search.
+    `powers` returns the powers of the likelihood for a number of rows, one per temperature. `steps`
+    is the number of proposals between two draws, `seconds` the time that there is.
     """
 
     def __init__(
@@ -218,9 +209,11 @@ class Search:
             for ladder in self._ladders:
                 self.best.update(ladder.on_y.score, ladder.on_y.trees(), run.watch.seconds)
 
+        # First what regression finds without any draws.
         if self._done == 0:
             self._try_known_forms(out_of_time)
             note()
+        # Then ladders, stage by stage.
         exact, settled = self._is_exact(), False
         while self._spent < budget and not (exact or settled or stop()):
             if self._in_stage == 0:
@@ -252,6 +245,7 @@ class Search:
             self._stage += 1
             self._in_stage = 0
             settled = not exact and self._settled()
+        # At last a shorter way to write what was found.
         if exact:
             self._shorten(run, stop, tell)
             self._start_anew_for_shorter(run, stop, tell)
@@ -571,15 +565,10 @@ def _best_draw(replicas: Replicas, n: int) -> tuple[float, list[np.ndarray]]:
     """Return the score of the best of the draws of a round, and that draw."""
     draws = ChainTrace()
     draws.extend(replicas.output, n)
-    best: tuple[float, list[np.ndarray]] = (-np.inf, [])
-    for nodes, terms, likelihood in zip(
-        draws.nodes, draws.n_terms, draws.log_likelihood, strict=True
-    ):
-        trees = split_terms(nodes, terms)
-        score = likelihood + replicas.problem.log_prior(trees)
-        if score > best[0]:
-            best = (score, trees)
-    return best
+    states = list(map(split_terms, draws.nodes, draws.n_terms))
+    scores = draws.log_likelihood + np.array(list(map(replicas.problem.log_prior, states)))
+    best = int(np.argmax(scores))
+    return scores[best], states[best]
 
 
 def _most_different(finds: list[Find], n: int) -> list[Find]:
