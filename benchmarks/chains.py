@@ -15,8 +15,8 @@ import numpy as np
 
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TermsPrior, TreePrior
 from symbayes.formula.operators import operator_weights
-from symbayes.inputs.guesses import guessed_trees
 from symbayes.inputs.problem import Problem, make_problem
+from symbayes.inputs.user_formulas import guessed_trees
 from symbayes.inputs.validation import check_table
 from symbayes.kernels.chain import EVALUATED, PROPOSED
 from symbayes.samplers.ladder import Replicas

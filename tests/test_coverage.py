@@ -13,7 +13,7 @@ from symbayes.fitting.fitted import State
 from symbayes.fitting.fitter import Fitter
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
-from symbayes.posterior.grouping import systematic
+from symbayes.posterior.posterior import systematic
 from symbayes.posterior.prediction import Mixture
 
 from .problems import tree

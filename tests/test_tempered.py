@@ -371,7 +371,7 @@ def test_memory_of_a_long_run_is_bounded(monkeypatch):
     for draws, jobs, kept in ((150, 1, 75), (1500, 1, 93), (1500, 2, 93)):
         model = small(chains=2, draws=draws, n_jobs=jobs, operators=["+", "square"]).fit(X, NOISY)
         found[draws, jobs] = model.diagnostics_
-        assert [len(chain.state) for chain in model._posterior.draws] == [kept] * 2
+        assert [len(chain.state) for chain in model.result_.posterior.draws] == [kept] * 2
     assert found[150, 1]["thinning"] == 2
     assert found[1500, 1]["thinning"] == 16
     for one, two in zip(*(found[1500, jobs]["log_likelihood"] for jobs in (1, 2)), strict=True):

@@ -20,10 +20,8 @@ from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
-from symbayes.posterior.combining import reweighted
-from symbayes.posterior.grouping import inclusion, systematic, thin
-from symbayes.posterior.posterior import make_posterior
-from symbayes.posterior.stacking import PRIOR, stacking_weights
+from symbayes.posterior.posterior import inclusion, make_posterior, systematic, thin
+from symbayes.posterior.stacking import PRIOR, reweighted, stacking_weights
 from symbayes.samplers.trace import ChainTrace, Trace
 
 from .problems import tree

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from symbayes.kernels.choose import N_MOVES
 
 from symbayes.inputs.prior import NoisePrior, TreePrior
 from symbayes.kernels import opcodes
-from symbayes.kernels.choose import N_MOVES
 from symbayes.kernels.tree import NODE
 from symbayes.samplers.trace import state_size
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-
-from symbayes.kernels import opcodes
 from symbayes.kernels.choose import (
     BIRTH,
     DEATH,
@@ -24,6 +22,8 @@ from symbayes.kernels.choose import (
     SPLIT,
     STAY,
 )
+
+from symbayes.kernels import opcodes
 from symbayes.samplers.trace import state_size
 
 from .cases import FALSE_ALARM, Case, run, space_of

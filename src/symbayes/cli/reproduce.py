@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 
-from ..experiments.effort import FULL, QUICK
-from ..experiments.reproduce import reproduce
 from ..show.display import Display
 
 
 def run(options: argparse.Namespace) -> int:
     """Do experiments again, and print where the report is."""
+    from ..experiments.reproduce import FULL, QUICK, reproduce  # only now, as it takes long
+
     effort = QUICK if options.quick else FULL
     if options.replications is not None:
         effort = effort.repeated(options.replications)
@@ -30,6 +30,6 @@ def run(options: argparse.Namespace) -> int:
                 tell=display.update,
             )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; the same command goes on from here") from None
+        raise KeyboardInterrupt("stopped; the same command continues from here") from None
     print(os.fspath(report))
     return 0

@@ -12,34 +12,19 @@ from typing import Any
 from .. import __version__
 from ..datasets import PAPER_FORMULAS
 from ..formula.operators import OPERATOR_SETS
-from .accuracy import Accuracy, Complexity, Expressions, Robustness, Terms
-from .effort import FULL, QUICK, Effort
-from .experiment import Experiment, Section, Setting
-from .genetic import check_installed
-from .jobs import KEY, run_all, select
-from .length import Length
+from . import ALL, DEFAULT, METHODS, PAPER, POPULATIONS, TASKS
 from .memory import Memory
-from .methods import DEFAULT, METHODS, OPERATORS, PAPER, POPULATIONS, TERMS
+from .methods import OPERATORS, TERMS, check_gplearn
 from .records import Records
+from .runs import FULL, KEY, QUICK, Effort, Experiment, Section, Setting, run_all, select
 from .signals import Signals
-from .simulation import TASKS
+from .simulated import Accuracy, Complexity, Expressions, Length, Robustness, Terms
 from .training import Training
 
-EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        Accuracy(),
-        Complexity(),
-        Expressions(),
-        Terms(),
-        Training(),
-        Memory(),
-        Robustness(),
-        Length(),
-        Signals(),
-    )
-}
-ALL = "all"
+_EXPERIMENTS: tuple[Experiment, ...] = (
+    Accuracy(), Complexity(), Expressions(), Terms(), Training(), Memory(), Robustness(), Length(),
+    Signals(),
+)  # fmt: skip
 _RUNS = "runs.jsonl"
 
 #: Told what is being done, how much of it is done, and how much there is.
@@ -62,7 +47,7 @@ def reproduce(
     """Do experiments of the paper again.
 
     What is finished is kept in ``out/runs.jsonl`` at once and never done again, so that a call
-    that was stopped goes on where it was.
+    that was stopped is continued by the same call.
 
     Parameters
     ----------
@@ -89,8 +74,11 @@ def reproduce(
     Path
         The report.
     """
-    chosen = _chosen(experiment)
-    for kind, asked, known in (("method", methods, METHODS), ("task", tasks, TASKS)):
+    chosen = [one for one in _EXPERIMENTS if experiment in (one.name, ALL)]
+    names = [*(one.name for one in _EXPERIMENTS), ALL]
+    for kind, asked, known in (
+        ("experiment", [experiment], names), ("method", methods, METHODS), ("task", tasks, TASKS),
+    ):  # fmt: skip
         unknown = [name for name in asked if name not in known]
         if unknown:
             raise ValueError(f"no {kind} {unknown[0]!r}; there are {', '.join(known)}")
@@ -109,10 +97,8 @@ def reproduce(
     if any(
         job.method in POPULATIONS and records.key_of(asdict(job)) not in records for job, _ in every
     ):
-        check_installed()
-    run_all(
-        every, records, n_jobs, lambda done, total: tell("runs", done, total),
-    )  # fmt: skip
+        check_gplearn()
+    run_all(every, records, n_jobs, lambda done, total: tell("runs", done, total))
     sections = {}
     spent: dict[tuple[Any, ...], float] = {}
     for i, one in enumerate(chosen):
@@ -128,16 +114,6 @@ def reproduce(
             "utf-8",
         )
     return report
-
-
-def _chosen(experiment: str) -> list[Experiment]:
-    if experiment == ALL:
-        return list(EXPERIMENTS.values())
-    if experiment not in EXPERIMENTS:
-        raise ValueError(
-            f"no experiment {experiment!r}; there are {', '.join(EXPERIMENTS)} and {ALL}"
-        )
-    return [EXPERIMENTS[experiment]]
 
 
 def _write(section: Section, out: Path) -> None:
@@ -214,7 +190,7 @@ def _methods(setting: Setting) -> str:
     told = {
         PAPER: f'`sampler="paper"`, {effort.trees:,} trees, K = {TERMS}',
         DEFAULT: f"the default sampler, number of terms learned, at most {effort.draws:,} draws "
-        "a chain",
+        "per chain",
         **{
             name: f"genetic programming by gplearn, {effort.generations} generations of "
             f"{size:,}, its defaults otherwise"

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and opened only where they are files."""
 
 from __future__ import annotations
 
@@ -7,26 +7,45 @@ import glob
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from typing import BinaryIO
 
 _PREVIOUS, _NEW = ".previous", ".new"
 
 
+class NotAFile(OSError):
+    """A device, a pipe or a socket in place of a file."""
+
+
+def open_file(path: str | os.PathLike[str]) -> BufferedReader:
+    """Open a file for reading; anything else is refused before it is opened.
+
+    Opening a pipe means waiting until somebody writes to it, and some devices have no end.
+    """
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "this is a folder, not a file", os.fsdecode(path))
+    if not stat.S_ISREG(mode):
+        raise NotAFile(errno.EINVAL, "this is a device or a pipe, not a file", os.fsdecode(path))
+    return open(path, "rb")
+
+
 @contextmanager
 def replacing(path: str, *, keep: bool = False) -> Iterator[BinaryIO]:
-    """Give a file to write to, which takes the place of `path` once it is complete on disk.
+    """Yield a file to write to, which takes the place of `path` once it is complete on disk.
 
-    If anything goes wrong, a file that was there stays as it was. If not, its permissions stay, and
-    so does a link: what it leads to is replaced. With `keep` it stays beside the new one, by the
-    name that `previous_of` tells.
+    If anything goes wrong, the old file stays as it was. Otherwise the new one takes over its
+    permissions, and where `path` is a link, what it leads to is replaced. With `keep` the old file
+    stays beside the new one, under the name that `previous_of` returns.
     """
     _refuse(path)
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     token = secrets.token_hex(8)
-    # A name that tells whose it is, where it may be left behind and has to be found again.
+    # Checkpoints may be left behind by a kill, so their name says which run may remove them.
     name = f"{os.path.basename(target)}.{token}{_NEW}" if keep else f".symbayes-{token}.tmp"
     temporary = os.path.join(folder, name)
     try:
@@ -53,12 +72,12 @@ def replacing(path: str, *, keep: bool = False) -> Iterator[BinaryIO]:
 
 
 def previous_of(path: str) -> str:
-    """Return where the file is that was there before, if it was kept."""
+    """Return where `replacing` with `keep` puts the file that was there before."""
     return os.path.realpath(path) + _PREVIOUS
 
 
 def remove_unfinished(path: str) -> None:
-    """Remove what was being written with `keep` when the process that wrote it was ended."""
+    """Remove what a killed process was writing with `keep`."""
     target = os.path.realpath(path)
     for name in glob.glob(f"{glob.escape(target)}.{'[0-9a-f]' * 16}{_NEW}"):
         with suppress(OSError):
@@ -74,6 +93,6 @@ def _refuse(path: str) -> None:
         return
     if not os.path.isfile(path):
         raise FileExistsError(errno.EEXIST, "this is a device or a pipe; choose another name", path)
-    # Replacing a file takes no right to write to it, but who protected it wants it to stay.
+    # Replacing a file needs no right to write to it, but whoever protected it wants it to stay.
     if not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, "this file is write-protected", path)

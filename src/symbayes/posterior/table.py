@@ -18,14 +18,14 @@ from ..formula import expression as ex
 from ..formula.formula import DIGITS, Formula
 from ..formula.powers import collected
 from ..kernels import opcodes
-from .grouping import is_worth_it, looked_after
+from .posterior import Posterior, front, may_polish, to_polish
 
 # Formulas, from the most probable on, for which simple constants are looked for.
 _ROUNDED = 5
 
 
-class Lister:
-    """Turns fitted models into formulas.
+class FormulaWriter:
+    """Writes fitted models as formulas.
 
     Parameters
     ----------
@@ -51,36 +51,33 @@ class Lister:
         )  # fmt: skip
 
     def table(
-        self,
-        models: list[tuple[float, Model]],
-        out_of_time: Callable[[], bool] = lambda: False,
-        deadline: Deadline | None = None,
+        self, models: list[tuple[float, Model]], deadline: Deadline | None = None
     ) -> tuple[pd.DataFrame, list[Formula]]:
         """Return the table of formulas and the formulas themselves.
 
-        Simple constants are looked for until the deadline, and unless it is `out_of_time`.
+        Simple constants are looked for until the deadline or a Ctrl-C.
         """
-        until = deadline or Deadline()
+        deadline = deadline or Deadline()
         formulas = [self._formula(model) for _, model in models]
         problem = self._fitter.problem
         sizes = [formula.n_nodes for formula in formulas]
         work = 0.0
-        for i in looked_after(sizes, [model.mse for _, model in models]):
+        for i in to_polish(sizes, [model.mse for _, model in models]):
             # Digits take next to no time, unless there are very many constants.
-            if is_worth_it(i, work, until.over):
+            if may_polish(i, work, deadline.over):
                 work += self._fitter.work(models[i][1].state)
                 formulas[i] = self._shown(models[i][1])
         simpler = [str(formula) for formula in formulas]
         work = 0.0
         for i in range(min(_ROUNDED, len(models)) if self._free else 0):
-            if is_worth_it(i, work, lambda: out_of_time() or until.over()):
+            if may_polish(i, work, deadline.cut_short):
                 work += self._fitter.work(models[i][1].state)
                 with contextlib.suppress(OutOfTime):
-                    simpler[i] = self._with_simple_constants(formulas[i], until.over)
+                    simpler[i] = self._with_simple_constants(formulas[i], deadline.over)
         r2 = [1.0 - model.mse * (problem.y_scale / problem.y_spread) ** 2 for _, model in models]
         return formula_table(models, formulas, problem.y_scale, r2, simpler), formulas
 
-    def near(self, models: list[tuple[float, Model]]) -> float:
+    def one_standard_error_rmse(self, models: list[tuple[float, Model]]) -> float:
         """Return the RMSE whose square is one standard error above the smallest."""
         fitter = self._fitter
         model = min((model for _, model in models), key=lambda model: model.mse)
@@ -97,7 +94,7 @@ class Lister:
         model = self._fitter.fit_trees(trees)
         return None if model is None else self._shown(model)
 
-    def glance(self, trees: Sequence[np.ndarray]) -> tuple[Formula | None, float]:
+    def formula_and_rmse(self, trees: Sequence[np.ndarray]) -> tuple[Formula | None, float]:
         """Return trees as a formula, and its RMSE; None and nan if there is no fit."""
         model = self._fitter.fit_trees(trees)
         if model is None:
@@ -131,7 +128,7 @@ class Lister:
 
 
 def fitted_formula(model: Model, names: Sequence[str], used: np.ndarray) -> Formula:
-    """Return a fitted model as a formula; names and used columns are those of `Lister`."""
+    """Return a fitted model as a formula; names and used columns are those of `FormulaWriter`."""
     return Formula._from_expression(expression_of(model, used), names)
 
 
@@ -157,3 +154,45 @@ def formula_table(
             "rounded": pd.Series(rounded, dtype=object),
         }
     )
+
+
+def select(formulas: pd.DataFrame, rule: str, limit: float) -> int:
+    """Return the place of the best formula in a table of formulas.
+
+    Parameters
+    ----------
+    formulas : DataFrame
+        With `n_nodes` and `rmse`, the most probable formula first.
+    rule : str
+        "probability": the most probable; "one_standard_error": the simplest whose mean squared
+        error is within one standard error of the smallest; "accuracy": the smallest error.
+    limit : float
+        The RMSE whose square is one standard error above the smallest.
+    """
+    if rule == "probability":
+        return 0
+    rmse = formulas["rmse"].to_numpy()
+    if rule == "accuracy":
+        return int(np.argmin(rmse))
+    close = np.flatnonzero(rmse <= max(limit, rmse.min()))
+    # Among the simplest of them the most probable, which comes first.
+    return int(close[np.argmin(formulas["n_nodes"].to_numpy()[close])])
+
+
+def pareto(formulas: pd.DataFrame) -> pd.DataFrame:
+    """Return the formulas to which no other is both shorter and closer, the shortest first."""
+    return formulas.iloc[front(formulas["n_nodes"].to_numpy(), formulas["rmse"].to_numpy())]
+
+
+def formulas_by_chain(posterior: Posterior, formulas: pd.DataFrame, n: int) -> pd.DataFrame:
+    """Return the leading formulas of each chain, with their probabilities in that chain."""
+    probability = np.array([posterior.by_chain(one) for one in posterior.groups])
+    parts = []
+    for chain, shares in enumerate(probability.T):
+        order = np.argsort(-shares, kind="stable")[:n]
+        order = order[shares[order] > 0.0]
+        part = formulas.iloc[order].drop(columns=["probability", "rounded"])
+        part.insert(0, "chain", chain)
+        part.insert(1, "probability", shares[order])
+        parts.append(part)
+    return pd.concat(parts)
