@@ -93,7 +93,7 @@ def test_ladders_begin_where_their_searches_ended():
         fresh,
         SimpleNamespace(
             trees=GOOD,
-            seekers=[SimpleNamespace(replicas=replicas) for replicas in found],
+            ladders=found,
             starts=[GOOD, FAIR, FAIR],
         ),
         Workers(1),

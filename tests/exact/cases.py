@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from symbayes.kernels.choose import N_MOVES
 
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
-from symbayes.kernels.choose import N_MOVES
 from symbayes.kernels.tree import NODE
 
 from .. import problems

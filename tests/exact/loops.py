@@ -11,19 +11,19 @@ from pathlib import Path
 
 import numpy as np
 from numba import boolean, config, float64, int64, njit, typeof, void
+from symbayes.kernels.choose import choose_for_constants, choose_jump, choose_move
+from symbayes.kernels.paper_step import paper_step_tree
+from symbayes.kernels.scales import update_scales
+from symbayes.kernels.weights import update_weights
 
 from symbayes.kernels import units
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS, Code, tree_start
-from symbayes.kernels.choose import choose_for_constants, choose_jump, choose_move
 from symbayes.kernels.compiling import source_hash
 from symbayes.kernels.ladder import fit_on_all_rows, swap_neighbours
 from symbayes.kernels.likelihood import collapsed_log_likelihood, plug_in_log_likelihood
-from symbayes.kernels.paper_step import paper_step_tree
 from symbayes.kernels.rng import integer
-from symbayes.kernels.scales import update_scales
 from symbayes.kernels.step import step_move
 from symbayes.kernels.tree import NODE, arity, subtree_end
-from symbayes.kernels.weights import update_weights
 
 FLAGS = {"error_model": "numpy", "_nrt": False}
 

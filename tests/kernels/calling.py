@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from symbayes.kernels.candidates import census, count_heirs
+from symbayes.kernels.choose import choose_jump, choose_move, probability_at, reverse_of
+from symbayes.kernels.limits import is_allowed
+from symbayes.kernels.moves.between import propose_exchange, propose_merge, propose_split
+from symbayes.kernels.weights import update_weights
 
 from symbayes.kernels import rng as rng_kernels
 from symbayes.kernels import tree as tree_kernels
-from symbayes.kernels.candidates import census, count_heirs
-from symbayes.kernels.choose import choose_jump, choose_move, probability_at, reverse_of
 from symbayes.kernels.ladder import count_round_trips, energy, swap_neighbours
-from symbayes.kernels.limits import is_allowed
-from symbayes.kernels.moves.between import propose_exchange, propose_merge, propose_split
 from symbayes.kernels.step import _log_prior_constants
 from symbayes.kernels.tree_prior import draw_subtree, log_shape, log_shift
-from symbayes.kernels.weights import update_weights
 
 
 @njit

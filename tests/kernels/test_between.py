@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, SPLIT
 
 from symbayes.inputs.prior import TermsPrior, TreePrior
 from symbayes.kernels import opcodes
-from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, SPLIT
 from symbayes.kernels.tree import NODE
 
 from .. import naive, naive_moves

@@ -7,13 +7,13 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from symbayes.kernels.choose import N_MOVES
 
 from symbayes.formula.operators import OPERATORS
 from symbayes.inputs.prior import NoisePrior
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import fit
-from symbayes.kernels.choose import N_MOVES
 from symbayes.kernels.evaluate import evaluate
 from symbayes.kernels.tree import NODE
 

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-
-from symbayes.inputs.prior import TreePrior
 from symbayes.kernels.choose import MOVE_NAMES, N_MOVES
 from symbayes.kernels.moves.dispatch import propose
+
+from symbayes.inputs.prior import TreePrior
 from symbayes.kernels.tree import NODE
 
 from .. import naive, naive_moves

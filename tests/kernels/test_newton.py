@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from symbayes.kernels.newton import newton
 
 from symbayes.formula.operators import OPERATORS
 from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import fit
 from symbayes.kernels.evaluate import evaluate
-from symbayes.kernels.newton import newton
 
 from .. import naive
 from ..exact import loops

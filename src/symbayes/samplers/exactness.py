@@ -22,19 +22,18 @@ from .ladder import Replicas
 # A state whose residual is below this part of y's variance may be exact, and so may one where a
 # smaller residual would gain nothing, being far below what the prior of the noise expects.
 _EXACT, _EXACT_NOISE = 1.0e-18, 1.0e-3
-# Constants per row at which an exact fit says something.
-_CONSTANTS_A_ROW = 0.5
-# Steps to the best constants.
+# With more constants per row than this, an exact fit says nothing.
+_CONSTANTS_PER_ROW = 0.5
+# The most steps to the best constants.
 _MOST_STEPS = 8
-# How y was computed may round this many times as much as the formula that was found, which may be
-# written otherwise. Beyond this part of the spread of y, it is terms that cancel each other.
-_WRITTEN_OTHERWISE, _CANCELLING = 100.0, 1.0e-12
-# How many times the last digit of y an error may be, and how far decimal digits are looked for.
+# y may be rounded this many times as much as the formula that was found, since it may have been
+# computed in another form. Beyond this part of the spread of y, terms cancel each other.
+_OTHER_FORM, _CANCELLING = 100.0, 1.0e-12
+# An error may be this many times the last digit of y, which has at most this many decimal digits.
 _LAST_DIGITS, _MOST_DIGITS = 5.0, 15
-# Errors of every operation are made this large to be measured, and taken to be proportional.
-_ENLARGED = 2.0**-30
-_EPSILON = 2.0**-53
-_REPEATS = 3
+# To be measured, rounding errors are made this large instead of epsilon, this many times; they are
+# taken to be proportional.
+_ENLARGED, _EPSILON, _REPEATS = 2.0**-30, 2.0**-53, 3
 
 
 def exact_rss(problem: Problem) -> float:
@@ -52,9 +51,8 @@ def is_exact(replicas: Replicas) -> bool:
     if not trees or not replicas.rss <= exact_rss(replicas.problem):
         return False
     constants = 1 + len(trees) + 2 * sum(int((tree["op"] == opcodes.LT).sum()) for tree in trees)
-    if constants > _CONSTANTS_A_ROW * replicas.problem.data.n:
-        return False
-    return fits_to_rounding(trees, replicas.problem)
+    few = constants <= _CONSTANTS_PER_ROW * replicas.problem.data.n
+    return few and fits_to_rounding(trees, replicas.problem)
 
 
 def fits_to_rounding(trees: Sequence[np.ndarray], problem: Problem) -> bool:
@@ -79,7 +77,7 @@ def fits_to_rounding(trees: Sequence[np.ndarray], problem: Problem) -> bool:
             if not error < before:
                 return False
             arithmetic = _rounding(terms, values, coefficients, columns, y, root)
-            if error <= max(min(_WRITTEN_OTHERWISE * arithmetic, _CANCELLING), last_digit):
+            if error <= max(min(_OTHER_FORM * arithmetic, _CANCELLING), last_digit):
                 return True
             before = 0.5 * error
             moved = newton_step(terms, places, columns, y, root**2) if places else None

@@ -249,18 +249,13 @@ class Replicas:
 
     def offer(self, libraries: LibraryCache) -> None:
         """Add the term to the coldest state that explains most of its residual, if that helps."""
-        problem, trees = self.problem, self.trees()
-        if len(trees) >= problem.most_terms or isinstance(problem.terms, int):
-            return
-        tree = libraries.library_for(problem).best_for(self.residual(), trees)
-        if tree is None or len(tree) > problem.max_nodes:
-            return
-        before = self.score
-        self.put([*trees, tree])
-        self.fit()
-        if not self.score > before:
-            self.put(trees)
+        for suggested in libraries.suggest(self.problem, self):
+            trees, before = self.trees(), self.score
+            self.put(suggested)
             self.fit()
+            if not self.score > before:
+                self.put(trees)
+                self.fit()
 
     def take_over(self, other: Replicas) -> None:
         """Copy the states of another ladder, temperature by temperature."""

@@ -26,9 +26,15 @@ from .ladder import LARGEST_ROUND, Replicas, Round, mean_cost
 from .run.clock import run_in_rounds
 from .run.context import Look, RunContext, Status
 from .run.workers import Workers
-from .search.search import NEAR, OPTIMISED, Found, Search
-from .search.seekers import Seeker
-from .trace import ChainTrace, DrawingState, LadderRecord, RunState, SearchState, Trace
+from .search.search import NEAR, OPTIMISED, Search, SearchResult
+from .trace import (
+    ChainTrace,
+    DrawingState,
+    LadderRecord,
+    RunState,
+    SearchState,
+    Trace,
+)
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
@@ -147,16 +153,16 @@ def _search(
     return ladders, begun
 
 
-def _begin_at(ladders: list[Replicas], found: Found, workers: Workers) -> None:
+def _begin_at(ladders: list[Replicas], found: SearchResult, workers: Workers) -> None:
     """Start the ladders where the search ended, each with the temperatures of one of its own."""
 
-    def begin(ladder: Replicas, seeker: Seeker, trees: list[np.ndarray]) -> None:
-        ladder.take_over(seeker.replicas)
+    def begin(ladder: Replicas, searched: Replicas, trees: list[np.ndarray]) -> None:
+        ladder.take_over(searched)
         if found.trees:
             ladder.put(trees)
             ladder.spread(trees, NEAR)
 
-    workers.each(begin, ladders, found.seekers, found.starts)
+    workers.each(begin, ladders, found.ladders, found.starts)
 
 
 def _new_chains(n_ladders: int) -> list[ChainTrace]:
