@@ -10,9 +10,9 @@ import pytest
 
 from symbayes import BayesianSymbolicRegressor, TemperedSampler, load, regressor, result, run
 from symbayes.deadline import Deadline, OutOfTime, until
-from symbayes.fitting import refit
-from symbayes.fitting.fitter import Fitter
-from symbayes.fitting.polish import Fit
+from symbayes.fitting import least_squares
+from symbayes.fitting.constants import Terms
+from symbayes.fitting.model import Fitter
 from symbayes.posterior import posterior, stacking
 from symbayes.posterior import table as formula_table
 from symbayes.posterior.posterior import thin
@@ -115,8 +115,8 @@ class Meter:
         monkeypatch.setattr(Replicas, "run", counted_run)
         for name, owner, function in (
             ("fits", Fitter, "fit"),
-            ("residuals", Fit, "residual"),
-            ("searches", refit, "least_squares"),
+            ("residuals", Terms, "residual"),
+            ("searches", least_squares, "least_squares"),
             ("left out", stacking, "_without_each"),
         ):
             monkeypatch.setattr(owner, function, self._counted(name, getattr(owner, function)))

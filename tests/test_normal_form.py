@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbayes.formula.building import join, leaf, transform
-from symbayes.formula.evaluation import evaluate_trees
-from symbayes.formula.normal_form import normal_form
 from symbayes.formula.operators import OPERATORS
+from symbayes.formula.trees import evaluate_trees, join, leaf, normal_form, transform
 from symbayes.kernels import opcodes
 
 X = np.random.default_rng(4).uniform(0.5, 2, (2, 50))

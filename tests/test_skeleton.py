@@ -2,7 +2,7 @@
 
 import pytest
 
-from symbayes.formula.skeleton import skeleton
+from symbayes.formula.trees import skeleton
 
 from .problems import tree
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from symbayes.formula.evaluation import evaluate_trees
 from symbayes.formula.operators import OPERATORS
+from symbayes.formula.trees import evaluate_trees
 from symbayes.samplers.search.targets import TARGETS, carry_back, divided, usable
 
 from .problems import tree

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from symbayes import TemperedSampler
+from symbayes.formula.trees import split_terms
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.inputs.validation import Table
 from symbayes.samplers import tempered
@@ -15,7 +16,7 @@ from symbayes.samplers.run.clock import Watch
 from symbayes.samplers.run.context import RunContext
 from symbayes.samplers.run.workers import Workers
 from symbayes.samplers.tempered import _begin_at, _catch_up, _settle, round_length
-from symbayes.samplers.trace import Trace, split_terms
+from symbayes.samplers.trace import Trace
 
 from .fits import NOISY, X, small
 from .problems import problem, table, tree

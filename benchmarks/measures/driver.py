@@ -1,4 +1,4 @@
-"""What the calling process has to do for each chain of a cluster, beside what a worker does."""
+"""What each chain on a cluster costs the calling process, besides the work of a worker."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _bytes(ladder: Replicas) -> int:
 
 
 def measure(quick: bool) -> Section:
-    """Advance many ladders by rounds, and take the work of the workers out of the time."""
+    """Advance many ladders by rounds, and subtract the work of the workers from the time."""
     n, rounds = (16, 3) if quick else (64, 7)
     X, y = charge_in_fields(_ROWS, _NOISE)
     problem, sampler = problem_for(X, y, TermsPrior()), TemperedSampler()
@@ -87,7 +87,7 @@ def measure(quick: bool) -> Section:
         "What a chain costs the calling process",
         [
             Table(
-                ["a chain and round", "amount"],
+                ["per chain and round", "amount"],
                 [
                     ["worker, ms", worker],
                     ["calling process: states and draws, ms", carrying],
@@ -104,7 +104,7 @@ def measure(quick: bool) -> Section:
         [
             f"y = x0 (x1 + x2 x3 sin(x4)), {_ROWS:,} rows, noise {_NOISE:.0%}; {n} chains, rounds "
             f"of {LARGEST_ROUND} draws, median of {rounds}. The workers are in the same process, "
-            "and what they do is taken out; the network is not in it. Memory: all arrays of a "
+            "and their work is subtracted; the network is not included. Memory: all arrays of a "
             "ladder, without its draws.",
         ],
     )  # fmt: skip

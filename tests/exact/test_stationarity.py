@@ -23,8 +23,8 @@ from symbayes.kernels.choose import (
     STAY,
 )
 
+from symbayes.formula.trees import state_size
 from symbayes.kernels import opcodes
-from symbayes.samplers.trace import state_size
 
 from .cases import FALSE_ALARM, Case, run, space_of
 

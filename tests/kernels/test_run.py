@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, NEWTON, SPLIT
 
+from symbayes.formula.trees import split_terms
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.kernels import units
 from symbayes.kernels.chain import ACCEPTED, EVALUATED, NUMBERS, PROPOSED
 from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.run.scheduler import NoStart
-from symbayes.samplers.trace import empty_output, split_terms
+from symbayes.samplers.trace import empty_output
 
 from .. import naive
 from ..problems import problem, table

@@ -9,13 +9,10 @@ from .expression import CONSTANT, FEATURE, Expression, features
 from .operators import ATOM, NEGATION, OPERATORS
 from .printing import GROUPED, Form, Notation, write
 
-# NumPy has every function of the table under the same name, but for the cube.
 _FORMS = {
-    name: Form(f"np.{name}({{0}})".format, ATOM, (0,))
+    name: GROUPED[name] if row.code is None else Form(row.code.format, ATOM, (0,) * row.arity)
     for name, row in OPERATORS.items()
-    if row.arity == 1
-} | {name: GROUPED[name] for name in ("+", "-", "*", "/", "neg", "inv")}
-_FORMS["cube"] = Form("cube({0})".format, ATOM, (0,))
+}
 
 _CUBE = """
     def cube(v):

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from .expression import CONSTANT, FEATURE, Expression, depth, n_nodes
+from .expression import CONSTANT, FEATURE, Expression, depth, integer_power, n_nodes
 from .operators import FUNCTION_ALIASES, LARGEST_POWER, OPERATORS, did_you_mean, operator_hint
 
 _TOKEN = re.compile(
@@ -204,16 +204,3 @@ class _Parser:
         if len(self.names) > _LISTED:
             known += f" and {len(self.names) - _LISTED} more"
         raise self.error(f"{name!r} is not a column{hint}; known are {known}", at)
-
-
-def integer_power(base: Expression, exponent: int) -> Expression:
-    """Return a power written with square, cube and products."""
-    if exponent < 0:
-        return ("inv", integer_power(base, -exponent))
-    if exponent == 1:
-        return base
-    if exponent % 2 == 0:
-        return ("square", integer_power(base, exponent // 2))
-    if exponent % 3 == 0:
-        return ("cube", integer_power(base, exponent // 3))
-    return ("*", integer_power(base, exponent - 1), base)

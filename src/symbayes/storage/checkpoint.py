@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..cautions import SamplingWarning
+from ..formula.trees import split_terms
 from ..inputs.checksums import checksum
 from ..inputs.problem import Problem
 from ..inputs.task import Task
@@ -35,7 +36,6 @@ from ..samplers.trace import (
     RunState,
     SearchState,
     Trace,
-    split_terms,
 )
 from ..version import __version__
 from .archive import Arrays, ModelFileError, naming, path_text, read_archive, require, write_archive
