@@ -244,7 +244,7 @@ def test_other_kinds_get_advice(folder, name, advice):
 def test_a_packed_file_that_was_cut_off(folder):
     text = plain_table(3000).to_csv(index=False).encode()
     (folder / "t.csv.gz").write_bytes(gzip.compress(text)[:-5000])
-    with pytest.raises(BadTable, match=r"t.csv.gz cannot be unpacked: .*; make it anew"):
+    with pytest.raises(BadTable, match=r"t.csv.gz cannot be unpacked: .*; create it again"):
         read_table("t.csv.gz")
 
 

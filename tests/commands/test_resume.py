@@ -75,7 +75,7 @@ def test_the_table_was_moved(stopped, capsys):
     stopped("--features", "a", "--quiet")
     shutil.move("data.csv", "moved.csv")
     line = complaint(capsys, ["resume", "run"])
-    assert line.endswith("data.csv is not there any more; tell where the table is: symbayes resume "
+    assert line.endswith("data.csv is no longer there; say where the table is: symbayes resume "
                          "run FILE")  # fmt: skip
     assert main(["resume", "run", "moved.csv"]) == 0
 

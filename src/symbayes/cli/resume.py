@@ -64,7 +64,7 @@ def _noted_call(options: argparse.Namespace, call: Any) -> argparse.Namespace:
             f"the table came from standard input, which cannot be read again; name a file: {again}"
         )
     if options.file is None and not os.path.exists(noted.file):
-        raise ValueError(f"{noted.file} is not there any more; tell where the table is: {again}")
+        raise ValueError(f"{noted.file} is no longer there; say where the table is: {again}")
     return noted
 
 

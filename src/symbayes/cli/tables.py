@@ -157,7 +157,7 @@ def _read_text(file: BinaryIO, source: str, delimiter: str | None) -> pd.DataFra
     try:
         first = text.readline(_LONGEST_LINE)
         if len(first) == _LONGEST_LINE:
-            raise BadTable(f"{source} has no end of its first line, and is no table")
+            raise BadTable(f"{source} has no end of its first line, so it is not a table")
         delimiter = delimiter or _delimiter(first)
         lines = chain([first], iter(text.readline, ""))
         names = next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [])
@@ -171,7 +171,7 @@ def _read_text(file: BinaryIO, source: str, delimiter: str | None) -> pd.DataFra
     except csv.Error as error:
         raise BadTable(f"{source}: the first line cannot be read as a header: {error}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise BadTable(f"{source} cannot be unpacked: {error}; make it anew") from None
+        raise BadTable(f"{source} cannot be unpacked: {error}; create it again") from None
     finally:
         text.detach()
     return _with_decimal_commas(table) if delimiter == ";" else table
@@ -265,7 +265,7 @@ def _read_parquet(path: str) -> pd.DataFrame:
     except Exception as error:  # of any kind: parts of a damaged file end in JSON, text and dates
         what = " ".join(str(error).split())[:_LONGEST_REASON]
         raise BadTable(
-            f"{path} is damaged or not Parquet ({what}); make it anew, or use CSV"
+            f"{path} is damaged or not Parquet ({what}); create it again, or use CSV"
         ) from None
     _check_names(names, path)
     return table

@@ -138,8 +138,8 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     elif ((y == y.min()) | (y == y.max())).all():
         warnings.warn(
             f"y has only two values, {y.min():g} and {y.max():g}, and the noise is taken to be "
-            "normal: this is no classifier, and what it says of such a y is not to be trusted; use "
-            "one, such as logistic regression, or a y that was measured",
+            "normal: this is no classifier, so do not trust what it says about such a y; use one, "
+            "such as logistic regression, or a y that was measured",
             DataWarning,
             stacklevel=4,
         )
