@@ -70,6 +70,11 @@ def test_roots_of_negative_factors_and_zeros_stay():
         np.testing.assert_allclose(new * old[0], old * new[0], rtol=1e-12)
 
 
+def test_a_factor_whose_power_is_too_large_for_a_number_stays():
+    tree = join("cube", lt(X0, 1e150))
+    assert normal_form(tree).tobytes() == tree.tobytes()
+
+
 NAMES = [name for name in OPERATORS if name != "lt"]
 NUMBERS = st.floats(0.1, 5).flatmap(lambda a: st.sampled_from([a, -a]))
 TREES = st.recursive(

@@ -137,8 +137,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
         When printed, arrays are shown by their sizes.
-        `verdict`, in plain words: whether the run has converged, why, and what to do; `converged`,
-        the same as a bool: at least two chains agree, or the formula found is exact; `r_hat` and
+        `verdict`, in plain words: whether the run has converged, why, and what to do;
+        `verdict_data`, the same as data: `reason`, its `facts`, `remedies`; `converged`, as a
+        bool: at least two chains agree, or the formula found is exact; `r_hat` and
         `effective_draws` of log-likelihood, size, use of each column, leading formulas and
         predictions at a few rows; `leading_by_chain`, the probability that each
         chain on its own gives the leading formula; `search_agreed`, whether several starts of the

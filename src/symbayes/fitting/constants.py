@@ -167,7 +167,7 @@ def _without_idle(tree: np.ndarray) -> np.ndarray:
 
 
 def free_constants(trees: Sequence[np.ndarray], first: int) -> list[Place]:
-    """Return the constants of the trees from `first` on that are not 1 or 0 for good."""
+    """Return the constants of the trees from `first` on, but for those of idle 1s and 0s."""
     return [
         (k, i, name)
         for k, i, name in _places(trees)

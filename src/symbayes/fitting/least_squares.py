@@ -91,7 +91,7 @@ class BlockFitter:
     """
 
     def __init__(self, problem: Problem, y: np.ndarray):
-        load("tempered")
+        load("tempered", in_stages=True)  # which has the fit on all rows
         # The kernels count on a response whose squares sum to the number of rows.
         self._unit = problem.y_scale / problem.y_spread
         data = problem.data

@@ -95,10 +95,7 @@ class Model:
 
     @property
     def n_fitted(self) -> int:
-        """Constants at their best values: coefficients and intercept, those inside terms not.
-
-        A redundant term, as the paper's sampler may have, is no further one.
-        """
+        """Coefficients and intercept; a redundant term of the paper's sampler does not count."""
         redundant = self.coefficient_spread == 0.0 and len(self.beta) > 1
         rank = int(np.linalg.matrix_rank(self.inverse_root)) if redundant else len(self.beta)
         return 1 + rank
@@ -181,7 +178,7 @@ class Fitter:
         )
 
     def fit_trees(self, trees: Sequence[np.ndarray]) -> Model | None:
-        """Return the fit of trees that are not a draw, beside the known terms."""
+        """Return the fit of trees that no chain has drawn, beside the known terms."""
         with np.errstate(all="ignore"):
             return self.fit(State((*self.problem.known, *trees), 0.0, 0.0, 0.0))
 
@@ -230,9 +227,8 @@ class Fitter:
             better = None if trees is None else self.fit(replace(model.state, trees=trees))
             if better is None or not better.mse < model.mse:
                 break
-            done = better.mse > (1.0 - _CONVERGED) * model.mse
-            model = better
-            if done:
+            before, model = model.mse, better
+            if model.mse > (1.0 - _CONVERGED) * before:
                 break
         return model
 

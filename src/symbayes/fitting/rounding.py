@@ -19,9 +19,8 @@ from .model import freedom
 # Directions that change the residuals by a smaller part of the largest change are not seen at all;
 # a constant with more than this part (squared) in such directions is known only along with others.
 _SEEN, _LOOSE = 1.0e-9, 1.0e-6
-# Digits that are shown at most, and where residuals are rounding errors (below this part of the
-# spread of y) or not to be had: there all digits mean something, or none, and few are what a reader
-# wants.
+# Digits that are shown at most; few where residuals are rounding errors (below this part of the
+# spread of y) or cannot be computed: there all digits mean something, or none.
 _MOST_DIGITS, _FEW_DIGITS, _EXACT = 12, 6, 1.0e-9
 # Nats that leaving out digits may cost.
 _NEXT_TO_NOTHING = 0.1
@@ -39,7 +38,7 @@ class Deviations(NamedTuple):
     """How well the data know constants; those that are fixed have zeros."""
 
     deviation: np.ndarray
-    """Standard deviation of each, had these rows to do for all."""
+    """Standard deviation of each, if these rows were all there are."""
     natural: np.ndarray
     """How far each moves y by its spread."""
     loose: np.ndarray
@@ -169,7 +168,7 @@ class TrainingRows:
         """Return how many significant digits of each constant the data support.
 
         The last one is the second digit of its standard deviation. Constants that the data know
-        only together need more: as many as it takes that rounding costs next to nothing.
+        only together need more: as many as it takes for rounding to cost next to nothing.
         """
         values = np.array(list(ex.constants(expression)))
         deviation, _ = self.deviations(expression)
@@ -288,14 +287,6 @@ def nearest_simple(value: float, tolerance: float) -> float | None:
 
     At most one value in 20 may have a number of that kind so close by chance, one in four a whole
     number: among coarse measurements everything is near some fraction.
-
-    Examples
-    --------
-    >>> from symbayes.fitting.rounding import nearest_simple
-    >>> nearest_simple(0.3334, 0.001) == 1 / 3
-    True
-    >>> nearest_simple(0.41, 0.001) is None
-    True
     """
     for kind in _KINDS:
         if not abs(value) <= kind.most + kind.unit:
@@ -309,14 +300,7 @@ def nearest_simple(value: float, tolerance: float) -> float | None:
 
 
 def is_simple(value: float) -> bool:
-    """Return whether a value is one of the simple numbers, to the last bit.
-
-    Examples
-    --------
-    >>> from symbayes.fitting.rounding import is_simple
-    >>> is_simple(1 / 3), is_simple(0.333)
-    (True, False)
-    """
+    """Return whether a value is one of the simple numbers, to the last bit."""
     return any(
         abs(value) <= kind.most and round(value / kind.unit) * kind.unit == value for kind in _KINDS
     )

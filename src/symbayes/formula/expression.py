@@ -190,6 +190,6 @@ def signs(expression: Expression, sign: int = 1) -> Iterator[int]:
         # Whatever is not in front stands behind a sign of its own, or in parentheses.
         first = {"neg": -sign, "*": sign, "/": sign}.get(kind, 1)
         if kind == "neg" and operands[0][0] in ("*", "/"):
-            first = 1  # a product that is negated stands in parentheses, too
+            first = 1  # a product that is negated stands in parentheses as well
         for operand, before in zip(operands, (first, -1 if kind == "-" else 1), strict=False):
             yield from signs(operand, before)

@@ -54,14 +54,7 @@ _LIKE_A_NUMBER = re.compile(r"\d|\\frac|\\mathrm\{\d")
 
 
 def to_latex(expression: Expression, names: Sequence[str], digits: int = 6) -> str:
-    r"""Return the expression in LaTeX.
-
-    Examples
-    --------
-    >>> from symbayes.formula.latex import to_latex
-    >>> print(to_latex(("/", ("c", 2.0), ("sqrt", ("x", 0))), ["x0"]))
-    \frac{2}{\sqrt{x_{0}}}
-    """
+    """Return the expression in LaTeX."""
     written = {i: latex_name(names[i]) for i in features(expression)}
     # Letters need nothing between them, words a space, and names of more than a word a sign.
     space = r" \, " if any(name.startswith(r"\mathrm") for name in written.values()) else " "

@@ -31,14 +31,7 @@ _LIKE_A_NUMBER = re.compile(r"(<mrow>|<msup>)*(<mn>|<mfrac>|<mi>\d)")
 
 
 def to_mathml(expression: Expression, names: Sequence[str], digits: int = 6) -> str:
-    """Return the expression as a MathML element that stands on a line of its own.
-
-    Examples
-    --------
-    >>> from symbayes.formula.mathml import to_mathml
-    >>> print(to_mathml(("sqrt", ("x", 0)), ["<b>"]))
-    <math xmlns="http://www.w3.org/1998/Math/MathML" display="block"><msqrt><mi>&lt;b&gt;</mi>...
-    """
+    """Return the expression as a MathML element that stands on a line of its own."""
     used = features(expression)
     words = any(len(names[i]) != 1 and letter_and_index(names[i]) is None for i in used)
     plain = all(is_plain_word(names[i]) for i in used)

@@ -40,19 +40,6 @@ def to_numpy_code(expression: Expression, names: Sequence[str], name: str = "for
     """Return the source of a function that computes what `evaluate` does, to the last bit.
 
     Column names stand only in comments, as Python writes strings: no name can end its line.
-
-    Examples
-    --------
-    >>> from symbayes.formula.numpy_code import to_numpy_code
-    >>> print(to_numpy_code(("*", ("c", 2.0), ("sin", ("x", 0))), ["a b"]))
-    import numpy as np
-    <BLANKLINE>
-    <BLANKLINE>
-    def formula(X):
-        ...
-        # x[0] is 'a b'
-        ...
-            return 2.0*np.sin(x[0])
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be a str, not {type(name).__name__}")

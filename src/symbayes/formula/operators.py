@@ -166,6 +166,13 @@ OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE
 #: The same, by opcode.
 BY_OPCODE: dict[int, Operator] = {operator.opcode: operator for operator in _TABLE}
 
+#: Whole powers, with their exponents.
+POWERS: dict[str, int] = {
+    operator.name: int(operator.exponent)
+    for operator in _TABLE
+    if operator.exponent is not None and operator.exponent > 1
+}
+
 #: Sets of operators that have a name.
 OPERATOR_SETS: dict[str, tuple[str, ...]] = {
     "default": ("+", "-", "*", "/", "lt", "exp", "log", "sqrt", "square", "cube", "sin", "cos"),

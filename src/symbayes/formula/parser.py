@@ -16,15 +16,15 @@ _TOKEN = re.compile(
     r"|(?P<name>[^\W\d]\w*)"
     r"|(?P<symbol>\*\*|[-+*/^(),])"
 )
-# Expressions are walked by recursion, which Python does not do without end.
+# Expressions are walked by recursion, which Python limits.
 _DEEPEST = 100
-# Powers of powers grow beyond all bounds in a short text.
+# A short text may hold powers of powers that grow beyond all bounds.
 _MOST_NODES = 10_000
 # A column of one of these names comes first. No "e", which is too likely a column.
 _NAMED_NUMBERS = {"pi": math.pi}
 _RAISED = tuple("⁰¹²³⁴⁵⁶⁷⁸⁹")
-_FUNCTIONS = [name for name in OPERATORS if name.isalpha() and name != "lt"]
-# Columns that a message lists.
+_FUNCTIONS = [name for name, row in OPERATORS.items() if row.arity == 1 and name != "lt"]
+# Columns that a message lists, at most.
 _LISTED = 20
 
 
@@ -71,7 +71,7 @@ class _Parser:
     def error(self, message: str, at: int | None = None) -> FormulaSyntaxError:
         if at is None:
             at = self.tokens[self.next][2]
-        # Whoever writes a name of several words as it is needs backticks, whatever went wrong.
+        # A name of several words needs backticks; say so, whatever went wrong.
         meant = [n for n in self.names if not n.isidentifier() and self.text.startswith(n, at)]
         hint = f"; write the column as `{max(meant, key=len)}`, in backticks" if any(meant) else ""
         return FormulaSyntaxError(f"{message}, at position {at} of {self.text!r}{hint}")

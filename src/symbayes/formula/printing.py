@@ -20,6 +20,7 @@ from .operators import (
     NEGATION,
     OPERATORS,
     POWER,
+    POWERS,
     PRODUCT,
     SUM,
 )
@@ -101,9 +102,9 @@ def _written(expression: Expression, notation: Notation) -> tuple[str, int]:
 def _as_power(node: Expression) -> tuple[Expression, int]:
     """Return base and exponent; 1 for what is not a power, and for products that `parse` keeps."""
     kind = node[0]
-    if kind in ("square", "cube"):
+    if kind in POWERS:
         base, exponent = _as_power(node[1])
-        return base, (2 if kind == "square" else 3) * exponent
+        return base, POWERS[kind] * exponent
     if kind == "*" and node[2][0] != CONSTANT:
         base, exponent = _as_power(node[1])
         if exponent > 3 and base == node[2]:
@@ -141,12 +142,6 @@ def to_text(expression: Expression, names: Sequence[str], digits: int = 6) -> st
 
     With 17 digits or more it is read back to the last bit. With fewer, sums of sums, products of
     products and powers of powers lose their parentheses.
-
-    Examples
-    --------
-    >>> from symbayes.formula.printing import to_text
-    >>> to_text(("*", ("c", 2.0), ("sin", ("x", 0))), ["a b"])
-    '2*sin(`a b`)'
     """
 
     def leaf(node: Expression) -> tuple[str, int]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from .expression import CONSTANT, FEATURE, Expression, integer_power
-from .operators import LARGEST_POWER, OPERATORS
+from .operators import LARGEST_POWER, OPERATORS, POWERS
 
 ZERO: Expression = (CONSTANT, 0.0)
 ONE: Expression = (CONSTANT, 1.0)
-_POWERS = {"square": 2, "cube": 3}
 
 
 def folded(expression: Expression) -> Expression:
@@ -130,10 +129,10 @@ def _factors(node: Expression, power: int) -> list[tuple[Expression, int]]:
         return _factors(node[1], power) + _factors(node[2], power if kind == "*" else -power)
     if kind == "inv":
         return _factors(node[1], -power)
-    if kind in _POWERS:
+    if kind in POWERS:
         inner = _factors(node[1], 1)
         base, exponent = inner[0] if len(inner) == 1 else (node[1], 1)
-        return [(base, exponent * _POWERS[kind] * power)]
+        return [(base, exponent * POWERS[kind] * power)]
     return [(node, power)]
 
 
@@ -141,8 +140,8 @@ def _is_roundabout(node: Expression) -> bool:
     """Return whether it has an inverse or a power right below where it could be written at once."""
     kind, *operands = node
     below = {operand[0] for operand in operands}
-    if kind in _POWERS:
-        return bool(below & {"inv", *_POWERS})
+    if kind in POWERS:
+        return bool(below & {"inv", *POWERS})
     return kind in ("*", "/", "inv") and ("inv" in below or (kind == "inv" and "/" in below))
 
 

@@ -20,12 +20,6 @@ def simplified(expression: ex.Expression) -> ex.Expression:
 
     Columns are real numbers, so that ``sqrt(exp(x))`` is ``exp(x/2)`` and ``sqrt(x**2)`` is
     ``abs(x)``.
-
-    Examples
-    --------
-    >>> from symbayes.formula.parser import parse
-    >>> simplified(parse("x0 + x0 + sin(x0)**2 + cos(x0)**2", ["x0"]))
-    ('+', ('*', ('c', 2.0), ('x', 0)), ('c', 1.0))
     """
     import sympy
 

@@ -1,6 +1,6 @@
 """Trees as the chains have them: flat arrays of nodes in preorder (`kernels.tree.NODE`).
 
-From top to bottom: built by hand, packed one after the other, read (as an expression, as a
+From top to bottom: trees are built, packed one after the other, read (as an expression, as a
 structure without constants), evaluated on a table, made from an expression, and brought to a
 normal form. A tree has constants only in `lt(x) = a x + b`.
 """
@@ -25,7 +25,7 @@ from .operators import BY_OPCODE, OPERATORS
 _NODES_AT_ONCE = 64
 
 
-# Built by hand.
+# Built.
 
 
 def leaf(feature: int) -> np.ndarray:
@@ -62,7 +62,9 @@ def _node_of(name: str) -> bytes:
 def product_of_powers(
     columns: Sequence[int], exponents: Sequence[float], operators: Mapping[str, float]
 ) -> np.ndarray | None:
-    """Return a product of columns, each to a whole or half power; None where operators miss."""
+    """Return a product of columns, each to a whole or half power; None where an operator for it
+    is missing.
+    """
     above: list[np.ndarray] = []
     below: list[np.ndarray] = []
     for column, exponent in zip(columns, exponents, strict=True):

@@ -304,9 +304,7 @@ def group(states: list[State], fitter: Fitter, most: int, deadline: Deadline) ->
     for i, state in enumerate(states):
         key = structure(concatenated(state.trees), len(state.trees))
         by_structure.setdefault(key, []).append(i)
-    ranked = sorted(
-        by_structure.values(), key=lambda places: -sum(states[i].weight for i in places)
-    )
+    ranked = sorted(by_structure.values(), key=lambda some: -sum(states[i].weight for i in some))
     shown: list[Group] = []
     lost = 0.0
     for places in ranked[:most]:

@@ -59,7 +59,7 @@ class Round:
 
 
 class Replicas:
-    """A ladder of replicas on one problem."""
+    """A ladder of replicas on one problem; `Advanceable` says how it is run."""
 
     def __init__(self, problem: Problem, seed: np.random.SeedSequence, powers: np.ndarray):
         n = len(powers)
@@ -86,7 +86,6 @@ class Replicas:
 
     @classmethod
     def blank(cls, problem: Problem, state: LadderState) -> Replicas:
-        """Return a ladder that a state of this size can be restored to."""
         return cls(problem, np.random.SeedSequence(0), state.own["power"])
 
     @classmethod
@@ -106,7 +105,7 @@ class Replicas:
         if first + n_draws > len(self.output[1]):  # compiled code would write behind the arrays
             raise ValueError(f"{n_draws} draws at once; the output has room for {LARGEST_ROUND}")
         if n_draws > 0:
-            self._make_columns(self._without_columns)
+            self._make_columns()
         given = np.isnan(self.chains.numbers[:, LOG_LIKELIHOOD])
         done = self._loop(
             self.chains, self.priors, self.tables, self.optimised, self.scratch, self.ladder,
@@ -147,28 +146,23 @@ class Replicas:
         return made
 
     def state(self) -> LadderState:
-        """Return all that it takes to make the same draws in another process, or later."""
         return state_of(self.chains, self.priors, self.ladder._asdict(), self.optimised)
 
     def restore(self, state: LadderState) -> None:
-        """Continue from the state of a ladder on the same problem."""
         restore_state(state, self.chains, self.priors, self.ladder._asdict())
         self.optimise(state.share)
         self._without_columns[:] = True
 
     def packed_draws(self, order: Round, n_draws: int) -> tuple[np.ndarray, ...]:
-        """Return the draws of a round, as they are sent."""
         return packed_output(self.output, n_draws if order.keep else 0)
 
     def receive_draws(self, packed: tuple[np.ndarray, ...]) -> None:
-        """Take the draws of a round that another process has carried out."""
         unpack(self.output, packed)
 
-    def _make_columns(self, missing: np.ndarray) -> None:
-        """Make columns where they are missing, which is then set to false."""
-        if missing.any():
+    def _make_columns(self) -> None:
+        if self._without_columns.any():
             make = units.load_make_columns()
-            make(self.chains, self.problem.seen, self.scratch, missing)
+            make(self.chains, self.problem.seen, self.scratch, self._without_columns)
 
     def optimise(self, share: float) -> None:
         """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""
@@ -216,7 +210,7 @@ class Replicas:
             return data.y.copy()
         n = len(data.y)
         r = self.cold
-        self._make_columns(self._without_columns)
+        self._make_columns()
         slots = self.chains.slots[r, : len(trees)]
         columns = self.chains.columns[r].reshape(-1, n)[slots]
         return least_squares.remainder(columns, data.y)
