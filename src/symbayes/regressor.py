@@ -247,8 +247,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         checkpoint : str or path-like, optional
             A new file, to which the state of the run is written when it begins, every minute or so,
             and when it ends: `resume` continues a run that was killed from there, with the same
-            draws.
-            The previous one stays beside it as ``PATH.previous``.
+            draws. The previous one stays beside it as ``PATH.previous``.
 
         Returns
         -------
@@ -665,16 +664,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         InferenceData, or from ArviZ 1.0 on xarray.DataTree
-
-        Examples
-        --------
-        >>> from symbayes import BayesianSymbolicRegressor
-        >>> from symbayes.datasets import paper_task
-        >>> X, y = paper_task("f2", random_state=0)
-        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
-        >>> data = model.to_arviz()  # doctest: +SKIP
-        >>> data["trees"]["formula"].dims  # doctest: +SKIP
-        ('chain', 'draw')
         """
         from .show.arviz_io import to_arviz
 
