@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from symbayes.kernels import opcodes
-from symbayes.kernels.choose import (
+from symbayes.kernels.moves.choice import (
     BIRTH,
     DEATH,
     DELETE,

@@ -8,7 +8,7 @@ import pytest
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.kernels import units
 from symbayes.kernels.chain import ACCEPTED, EVALUATED, NUMBERS, PROPOSED
-from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, NEWTON, SPLIT
+from symbayes.kernels.moves.choice import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, NEWTON, SPLIT
 from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.run.turns import NoStart
 from symbayes.samplers.trace import empty_output, split_terms

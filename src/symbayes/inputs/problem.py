@@ -205,7 +205,7 @@ class Problem:
     def new_scratch(self) -> Scratch:
         """Return room to work in for one chain."""
         slots, seen = self.most_terms + 2, self.seen
-        m = min(MOST_ROWS, np.count_nonzero(seen.root_weight > 0))
+        m = min(MOST_ROWS, int(np.count_nonzero(seen.root_weight > 0)))
         width = slots + len(seen.known) // len(seen.y) + MOST_CONSTANTS
         # Room for a fit on all rows, where there is a second stage.
         n = 0 if self.part is None else slots

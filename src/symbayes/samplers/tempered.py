@@ -261,6 +261,11 @@ class TemperedSampler:
         Looks come after certain numbers of draws, counted from the first of all: where a run
         paused makes no difference.
         """
+        if any(ladder.optimised > 0.0 for ladder in ladders):
+            raise RuntimeError(
+                "constants of proposals are still optimised, as in a search: draws would not be of "
+                "the posterior; set the share to 0 by Replicas.optimise before drawing"
+            )
         traces, pause = begun.chains, begun.pause
         done, at_last_look = pause.made, pause.spent
         spent, enough = at_last_look, begun.settled
