@@ -1,6 +1,6 @@
 """One replica of the default sampler, run for some seconds and counted.
 
-The only file of the benchmark that knows the inside of symbayes' sampler.
+The only file of the benchmark that uses internals of symbayes' sampler.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.trace import state_size
 
 OPERATORS = "paper-simulation"
-# A call of the loop takes about so long: the clock is read rarely, and stops on time.
+# Duration of a call of the loop: the clock is read rarely, and the run still stops on time.
 _SECONDS_A_CALL = 0.02
 
 
 @dataclass(frozen=True)
 class Rates:
     proposals: float
-    """Proposals a second, of whatever kind."""
+    """Proposals per second, of whatever kind."""
     trees: float
-    """New trees evaluated on all rows and fitted, a second."""
+    """New trees evaluated on all rows and fitted, per second."""
     nodes: float
     """Mean number of nodes of the trees in the state."""
 
@@ -109,7 +109,7 @@ def ladder_at(
 
 @dataclass
 class Meter:
-    """How much was done while it was watching."""
+    """How much was done while it was counting."""
 
     proposals: int = 0
 

@@ -1,4 +1,4 @@
-"""The machine a benchmark runs on, and how it is kept to one core."""
+"""The machine a benchmark runs on, and how libraries are limited to one core."""
 
 from __future__ import annotations
 

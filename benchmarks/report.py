@@ -1,4 +1,4 @@
-"""What a measure hands back, and how it becomes text, Markdown and JSON."""
+"""What a measure returns, and how it becomes text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -84,11 +84,12 @@ def text(section: dict[str, Any]) -> str:
 
 
 def markdown(document: dict[str, Any]) -> str:
-    """Return all sections as Markdown."""
-    lines = ["# Performance", ""]
+    """Return all sections as Markdown, with their targets."""
+    lines = ["# Performance in detail", ""]
     lines += [
-        "Written by `make bench`, as measured in one run; the same figures are in "
-        "`benchmarks/results/measured.json`.",
+        "All measurements of `make bench`: how each was made, what was counted, and the targets "
+        "that were set. [Performance](../performance.md) has what a user needs of it. The same "
+        "figures are in `benchmarks/results/measured.json`.",
         "",
     ]
     lines += bars(("machine", ""), [[k, str(v)] for k, v in document["machine"].items()]) + [""]
@@ -115,14 +116,13 @@ def markdown(document: dict[str, Any]) -> str:
 
 def keep(
     folder: Path,
-    page: Path,
     machine: dict[str, Any],
     sections: list[dict[str, Any]],
     order: Sequence[str],
-) -> None:
-    """Write the results, beside older ones of other measures on the same machine and versions.
+) -> dict[str, Any]:
+    """Store the results, and return them with those of other measures that were stored before.
 
-    The readable form is also a page of the documentation.
+    Older results are kept only if machine and versions are the same.
     """
     path = folder / "measured.json"
     kept: dict[str, dict[str, Any]] = {}
@@ -135,8 +135,7 @@ def keep(
     document = {"machine": machine, "sections": in_order}
     folder.mkdir(exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n")
-    (folder / "measured.md").write_text(markdown(document))
-    page.write_text(markdown(document))
+    return document
 
 
 def taken(path: Path, names: Sequence[str] | None) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symbayes.samplers.run.running import Watch
+from symbayes.samplers.run.clock import Watch
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ import numpy as np
 
 from symbayes import BayesianSymbolicRegressor, SamplingWarning, TemperedSampler
 from symbayes.kernels import units
-from symbayes.samplers import rounds
+from symbayes.samplers.run import clock
 from symbayes.storage import archive, checkpoint, whole_file
 
 RNG = np.random.default_rng(7)
@@ -64,7 +64,7 @@ def go_on(kind, path):
     """Begin the run, or go on with it from its checkpoint."""
     checkpoint.SECONDS_BETWEEN = 0.0
     checkpoint._MOST_OF_THE_TIME = 1e9
-    rounds._SECONDS_AT_ONCE = 1e-9  # a checkpoint after every round
+    clock._SECONDS_AT_ONCE = 1e-9  # a checkpoint after every round
     if path.exists() or Path(whole_file.previous_of(str(path))).exists():
         return BayesianSymbolicRegressor.resume(path, X, Y)
     return estimator(kind).fit(X, Y, checkpoint=path)

@@ -141,7 +141,7 @@ def test_the_two_dictionaries_are_as_they_are_described():
 
 
 # Examples that need more than the library itself, by module.
-NEEDED = {"symbayes.show.arviz_io": "arviz", "symbayes.samplers.run.dask_workers": "distributed"}
+NEEDED = {"symbayes.show.arviz_io": "arviz", "symbayes.samplers.run.dask_executor": "distributed"}
 
 
 def _examples():

@@ -15,9 +15,10 @@ import joblib
 import pytest
 
 from symbayes import BayesianSymbolicRegressor, ClusterError, SamplingWarning
-from symbayes.samplers.run import elsewhere, joblib_workers, workbench
-from symbayes.samplers.run.joblib_workers import JoblibWorkers
-from symbayes.samplers.run.running import Watch, Workers
+from symbayes.samplers.run import joblib_executor, remote
+from symbayes.samplers.run.clock import Watch
+from symbayes.samplers.run.joblib_executor import JoblibExecutor
+from symbayes.samplers.run.workers import Workers
 from symbayes.show import display, progress
 from symbayes.storage import archive, checkpoint
 
@@ -25,8 +26,8 @@ from .fits import NOISY, X, small
 from .test_clusters import assert_same_trace, sample
 
 distributed = pytest.importorskip("distributed", reason="needs Dask")
-from symbayes.samplers.run import dask_workers  # noqa: E402
-from symbayes.samplers.run.dask_workers import DaskWorkers  # noqa: E402
+from symbayes.samplers.run import dask_executor  # noqa: E402
+from symbayes.samplers.run.dask_executor import DaskExecutor  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -90,27 +91,31 @@ def cluster():
         made[0].close()
 
 
-class Disturbed(DaskWorkers):
+class Disturbed(DaskExecutor):
     """Does something to the cluster in the middle of a round, by default of the search."""
 
     def __init__(self, client, disturb, when=2):
         super().__init__(client)
         self._disturb, self._when, self.submitted = disturb, when, 0
 
-    def _submit(self, bundles):
-        futures = super()._submit(bundles)
+    def _submit(self, batches, problems):
+        futures = super()._submit(batches, problems)
         self.submitted += 1
         if self.submitted == self._when:
             self._disturb()
         return futures
 
 
+def sample_on(executor, **options):
+    return sample(Workers(executor=executor), **options)
+
+
 @pytest.mark.parametrize("when", [2, 6, 10])
 def test_a_worker_is_killed_in_the_middle_of_a_round(cluster, expected, when):
     processes, client = cluster(2)
-    workers = Disturbed(client, processes.workers[0].kill, when)
-    assert_same_trace(expected, sample(workers))
-    assert workers.submitted > when
+    executor = Disturbed(client, processes.workers[0].kill, when)
+    assert_same_trace(expected, sample_on(executor))
+    assert executor.submitted > when
     assert len(client.nthreads()) == 1
 
 
@@ -121,7 +126,7 @@ def test_all_workers_but_one_are_killed(cluster, expected):
         for process in processes.workers[1:]:
             process.kill()
 
-    assert_same_trace(expected, sample(Disturbed(client, disturb)))
+    assert_same_trace(expected, sample_on(Disturbed(client, disturb)))
 
 
 def test_all_workers_are_killed_and_others_come(cluster, expected):
@@ -133,11 +138,11 @@ def test_all_workers_are_killed_and_others_come(cluster, expected):
             process.kill()
             processes.start_worker()
 
-    assert_same_trace(expected, sample(Disturbed(client, disturb)))
+    assert_same_trace(expected, sample_on(Disturbed(client, disturb)))
 
 
 def test_all_workers_are_killed_for_good(cluster, monkeypatch):
-    monkeypatch.setattr(dask_workers, "_SECONDS_WITHOUT", 3.0)
+    monkeypatch.setattr(dask_executor, "_SECONDS_WITHOUT", 3.0)
     processes, client = cluster(2)
 
     def disturb():
@@ -145,13 +150,13 @@ def test_all_workers_are_killed_for_good(cluster, monkeypatch):
             process.kill()
 
     with pytest.raises(ClusterError, match=r"no worker for \d+ seconds; start workers"):
-        sample(Disturbed(client, disturb))
+        sample_on(Disturbed(client, disturb))
 
 
 @pytest.mark.parametrize("phase", ["search", "drawing"])
 def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase):
     """All workers are killed for good; the run goes on without a cluster, to the same draws."""
-    monkeypatch.setattr(dask_workers, "_SECONDS_WITHOUT", 3.0)
+    monkeypatch.setattr(dask_executor, "_SECONDS_WITHOUT", 3.0)
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
@@ -177,27 +182,27 @@ def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase
 
 
 def test_a_worker_hangs(cluster, expected, monkeypatch):
-    monkeypatch.setattr(elsewhere, "_LEAST_PATIENCE", 10.0)
-    monkeypatch.setattr(elsewhere, "_PATIENCE", 2.0)
+    monkeypatch.setattr(remote, "_LEAST_PATIENCE", 10.0)
+    monkeypatch.setattr(remote, "_PATIENCE", 2.0)
     processes, client = cluster(2)
     stopped = processes.workers[0]
-    workers = Disturbed(client, lambda: os.kill(stopped.pid, signal.SIGSTOP))
-    assert_same_trace(expected, sample(workers))
-    assert len(workers._hanging) == 1
+    executor = Disturbed(client, lambda: os.kill(stopped.pid, signal.SIGSTOP))
+    assert_same_trace(expected, sample_on(executor))
+    assert len(executor._hanging) == 1
 
 
 def test_all_workers_hang(cluster, monkeypatch):
-    monkeypatch.setattr(elsewhere, "_LEAST_PATIENCE", 10.0)
-    monkeypatch.setattr(elsewhere, "_PATIENCE", 2.0)
+    monkeypatch.setattr(remote, "_LEAST_PATIENCE", 10.0)
+    monkeypatch.setattr(remote, "_PATIENCE", 2.0)
     processes, client = cluster(1)
     stopped = processes.workers[0]
     with pytest.raises(ClusterError, match="all workers of the Dask cluster hang"):
-        sample(Disturbed(client, lambda: os.kill(stopped.pid, signal.SIGSTOP)))
+        sample_on(Disturbed(client, lambda: os.kill(stopped.pid, signal.SIGSTOP)))
 
 
 def test_all_workers_hang_and_another_comes(cluster, expected, monkeypatch):
-    monkeypatch.setattr(elsewhere, "_LEAST_PATIENCE", 10.0)
-    monkeypatch.setattr(elsewhere, "_PATIENCE", 2.0)
+    monkeypatch.setattr(remote, "_LEAST_PATIENCE", 10.0)
+    monkeypatch.setattr(remote, "_PATIENCE", 2.0)
     processes, client = cluster(1)
     stopped = processes.workers[0]
 
@@ -205,13 +210,13 @@ def test_all_workers_hang_and_another_comes(cluster, expected, monkeypatch):
         os.kill(stopped.pid, signal.SIGSTOP)
         processes.start_worker()
 
-    workers = Disturbed(client, disturb)
-    assert_same_trace(expected, sample(workers))
-    assert len(workers._hanging) == 1
+    executor = Disturbed(client, disturb)
+    assert_same_trace(expected, sample_on(executor))
+    assert len(executor._hanging) == 1
 
 
 def _has_worked():
-    return bool(workbench._bench._run)
+    return bool(remote._memory._run)
 
 
 def test_a_worker_is_added_half_way(cluster, expected):
@@ -220,9 +225,9 @@ def test_a_worker_is_added_half_way(cluster, expected):
     def disturb():
         processes.start_worker()
         client.wait_for_workers(2, timeout=60)
-        time.sleep(1.1 * dask_workers._SECONDS_A_LOOK)  # until the workers are counted again
+        time.sleep(1.1 * dask_executor._SECONDS_A_LOOK)  # until the workers are counted again
 
-    assert_same_trace(expected, sample(Disturbed(client, disturb)))
+    assert_same_trace(expected, sample_on(Disturbed(client, disturb)))
     assert list(client.run(_has_worked).values()) == [True, True]
 
 
@@ -236,28 +241,28 @@ def test_the_scheduler_is_restarted(cluster, expected):
         for _ in range(2):  # the old workers end with their scheduler
             processes.start_worker()
 
-    workers = Disturbed(client, disturb)
-    assert_same_trace(expected, sample(workers))
-    assert workers.submitted > 2
+    executor = Disturbed(client, disturb)
+    assert_same_trace(expected, sample_on(executor))
+    assert executor.submitted > 2
 
 
 def test_the_scheduler_is_gone(cluster, monkeypatch):
-    monkeypatch.setattr(dask_workers, "_SECONDS_WITHOUT", 5.0)
+    monkeypatch.setattr(dask_executor, "_SECONDS_WITHOUT", 5.0)
     processes, client = cluster(1)
     with pytest.raises(ClusterError, match="connection to the Dask scheduler is lost"):
-        sample(Disturbed(client, processes.scheduler.kill))
+        sample_on(Disturbed(client, processes.scheduler.kill))
 
 
 def test_a_task_that_ends_every_worker(cluster, monkeypatch):
     _, client = cluster(5)
-    monkeypatch.setattr(dask_workers, "_work", _end_the_process)
-    monkeypatch.setattr(dask_workers, "_MOST_LOSSES", 3)  # before none of them is left
+    monkeypatch.setattr(dask_executor, "_run_batch", _end_the_process)
+    monkeypatch.setattr(dask_executor, "_MOST_LOSSES", 3)  # before none of them is left
     # The table may be lost with them, which Dask reports in another way.
     with pytest.raises(ClusterError, match=r"several Dask workers died|lost its work 3 times"):
-        sample(DaskWorkers(client), chains=1)
+        sample_on(DaskExecutor(client), chains=1)
 
 
-def _end_the_process(bundle, problems):
+def _end_the_process(batch, problems):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -279,16 +284,16 @@ def test_ctrl_c_and_timeout_on_dask(cluster):
 # Processes of joblib.
 
 
-class DisturbedProcesses(JoblibWorkers):
+class DisturbedProcesses(JoblibExecutor):
     def __init__(self, n_jobs, disturb, when=6):
         super().__init__(n_jobs)
         self._disturb, self._when, self.rounds = disturb, when, 0
 
-    def _round(self, bundles):
+    def _attempt(self, batches, problems):
         self.rounds += 1
         if self.rounds == self._when:
             threading.Timer(0.01, self._disturb, [self._pids()]).start()
-        return super()._round(bundles)
+        return super()._attempt(batches, problems)
 
     def _pids(self):
         return list(self._parallel._backend._workers._processes)
@@ -301,34 +306,34 @@ def test_processes_are_killed_in_the_middle_of_a_round(which, expected):
             os.kill(pid, signal.SIGKILL)
 
     with joblib.parallel_config("loky"):
-        workers = DisturbedProcesses(2, disturb)
-    assert_same_trace(expected, sample(workers))
+        executor = DisturbedProcesses(2, disturb)
+    assert_same_trace(expected, sample_on(executor))
 
 
 def test_processes_hang(expected, monkeypatch):
-    monkeypatch.setattr(elsewhere, "_LEAST_PATIENCE", 10.0)
-    monkeypatch.setattr(elsewhere, "_PATIENCE", 2.0)
+    monkeypatch.setattr(remote, "_LEAST_PATIENCE", 10.0)
+    monkeypatch.setattr(remote, "_PATIENCE", 2.0)
 
     def disturb(pids):
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
 
     with joblib.parallel_config("loky"):
-        workers = DisturbedProcesses(2, disturb)
-    assert_same_trace(expected, sample(workers))
+        executor = DisturbedProcesses(2, disturb)
+    assert_same_trace(expected, sample_on(executor))
 
 
 def test_processes_that_always_end(monkeypatch):
-    monkeypatch.setattr(joblib_workers, "_open_and_work", _end_the_process)
+    monkeypatch.setattr(joblib_executor, "_open_and_run", _end_the_process)
     with joblib.parallel_config("loky"):
-        workers = JoblibWorkers(2)
+        executor = JoblibExecutor(2)
     with pytest.raises(ClusterError, match="died or hung 4 times in the same round"):
-        sample(workers)
+        sample_on(executor)
 
 
 def test_a_watch_that_has_run_out():
     with joblib.parallel_config("loky"):
-        workers = JoblibWorkers(2)
-    trace = sample(workers, watch=Watch(1.0, started=-1e9))
+        executor = JoblibExecutor(2)
+    trace = sample_on(executor, watch=Watch(1.0, started=-1e9))
     assert trace.timed_out
     assert [len(chain) for chain in trace.chains] == [1] * 4

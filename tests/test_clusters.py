@@ -14,22 +14,23 @@ import pytest
 
 from symbayes import PaperSampler, TemperedSampler
 from symbayes.inputs.prior import TermsPrior
-from symbayes.samplers.ladder import Replicas, Round
-from symbayes.samplers.ladder_state import same_state
-from symbayes.samplers.run import workbench
-from symbayes.samplers.run.elsewhere import Elsewhere, shared_out
-from symbayes.samplers.run.joblib_workers import JoblibWorkers
-from symbayes.samplers.run.placing import workers_for
-from symbayes.samplers.run.running import Watch, Workers, carry_out
-from symbayes.samplers.run.workbench import Bundle, Name, Task
-from symbayes.samplers.search.library import Shelf
+from symbayes.samplers.ladder import Replicas, Round, same_state
+from symbayes.samplers.run import remote
+from symbayes.samplers.run.clock import Watch
+from symbayes.samplers.run.context import RunContext
+from symbayes.samplers.run.joblib_executor import JoblibExecutor
+from symbayes.samplers.run.remote import Batch, Executor, ProblemKey, Task, share_out
+from symbayes.samplers.run.scheduler import carry_out
+from symbayes.samplers.run.workers import Workers, workers_for
+from symbayes.samplers.sampling import sample as sample_with
+from symbayes.samplers.search.library import LibraryCache
 
 from .fits import EXACT, NOISY, X, assert_same, small
 from .problems import problem, table, tree
 from .test_ladder_state import assert_same_draws
 
 distributed = pytest.importorskip("distributed", reason="needs Dask")
-from symbayes.samplers.run import dask_workers  # noqa: E402
+from symbayes.samplers.run import dask_executor  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -48,10 +49,10 @@ def target(name="tempered"):
 
 def sample(workers, name="tempered", chains=4, draws=150, watch=None):
     with workers:
-        return SAMPLERS[name].sample(
-            target(name), tune=1_200, draws=draws, guesses=[], workers=workers,
-            seeds=np.random.SeedSequence(1).spawn(chains), watch=watch or Watch(None),
-            progress=lambda status: None,
+        return sample_with(
+            SAMPLERS[name], target(name), tune=1_200, draws=draws, guesses=[],
+            seeds=np.random.SeedSequence(1).spawn(chains),
+            run=RunContext(workers, watch or Watch(None)),
         )  # fmt: skip
 
 
@@ -82,15 +83,13 @@ def client():
 
 
 def on_dask(client):
-    from symbayes.samplers.run.dask_workers import DaskWorkers
-
-    return DaskWorkers(client)
+    return Workers(executor=dask_executor.DaskExecutor(client))
 
 
 @contextlib.contextmanager
 def on_loky(n_jobs=2):
     with joblib.parallel_config("loky"):
-        yield JoblibWorkers(n_jobs)
+        yield Workers(executor=JoblibExecutor(n_jobs))
 
 
 # The same result.
@@ -133,15 +132,15 @@ def test_the_same_model_of_many_chains(client):
 
 
 def test_threads_unless_the_user_chooses_a_backend():
-    assert type(workers_for(2, 4)) is Workers
+    assert workers_for(2, 4).executor is None
     with joblib.parallel_config(n_jobs=2):
-        assert type(workers_for(None, 4)) is Workers
+        assert workers_for(None, 4).executor is None
     with joblib.parallel_config("threading"):
-        assert type(workers_for(2, 4)) is Workers
+        assert workers_for(2, 4).executor is None
     with joblib.parallel_config("loky"):
-        assert type(workers_for(1, 4)) is Workers
+        assert workers_for(1, 4).executor is None
         with workers_for(2, 4) as workers:
-            assert isinstance(workers, JoblibWorkers)
+            assert isinstance(workers.executor, JoblibExecutor)
 
 
 def test_an_address_in_place_of_a_client():
@@ -173,7 +172,7 @@ def test_a_client_that_is_none():
 
 
 def test_without_dask(monkeypatch):
-    monkeypatch.setitem(sys.modules, "symbayes.samplers.run.dask_workers", None)
+    monkeypatch.setitem(sys.modules, "symbayes.samplers.run.dask_executor", None)
     with pytest.raises(ImportError, match=r"pip install 'symbayes\[dask\]'"):
         small().fit(X, NOISY, client=SimpleNamespace(scatter=None))
 
@@ -181,7 +180,7 @@ def test_without_dask(monkeypatch):
 def test_dask_is_not_imported_before_it_is_needed():
     program = (
         "import sys, symbayes; symbayes.BayesianSymbolicRegressor, symbayes.ClusterError;"
-        "import symbayes.samplers.run.placing;"
+        "import symbayes.samplers.run.workers;"
         "sys.exit('distributed' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
@@ -189,12 +188,12 @@ def test_dask_is_not_imported_before_it_is_needed():
 
 @pytest.mark.slow
 def test_within_a_task_of_dask_one_thread_is_used(client):
-    assert client.submit(_kind_of_workers).result() == "Workers"
+    assert client.submit(_executor).result() is None
 
 
-def _kind_of_workers():
+def _executor():
     with joblib.parallel_config(backend="dask"):
-        return type(workers_for(-1, 4)).__name__
+        return workers_for(-1, 4).executor
 
 
 # What is sent.
@@ -212,37 +211,38 @@ def test_the_table_travels_once(client, monkeypatch):
     monkeypatch.setattr(client, "scatter", note)
     made = problem(table(1000, 2), {"+": 1.0, "*": 1.0, "lt": 1.0}, 2)
     with on_dask(client) as workers:
-        TemperedSampler(temperatures=3).sample(
-            made, tune=800, draws=300, guesses=[], workers=workers,
-            seeds=np.random.SeedSequence(1).spawn(3), watch=Watch(None), progress=lambda _: None,
+        sample_with(
+            TemperedSampler(temperatures=3), made, tune=800, draws=300, guesses=[],
+            seeds=np.random.SeedSequence(1).spawn(3), run=RunContext(workers, Watch(None)),
         )  # fmt: skip
     assert sent.count(1000) == 1
 
 
-def _where(bundle, problems):
+def _where(batch, problems):
     return id(problems[0]), distributed.get_worker().address
 
 
 @pytest.mark.slow
 def test_dask_leaves_each_worker_its_copy_and_its_work(client, monkeypatch):
     """Of copies of one thing it keeps only one after two seconds, with all the work."""
-    monkeypatch.setattr(dask_workers, "_work", _where)
+    monkeypatch.setattr(dask_executor, "_run_batch", _where)
     made = target()
     with on_dask(client) as workers:
-        bundles = [Bundle((workers._name(made),), b"", 1)] * workers._at_a_time()
-        before = workers._carry_out_all(bundles)
+        key, executor = ProblemKey("here", 1, 60), workers.executor
+        batches = [Batch((key,), b"", 1)] * executor.slots()
+        before = executor.run(batches, {key: made})
         assert len({address for _, address in before}) == 2
         client.amm.run_once()
         client.run(lambda dask_worker: None)  # by now they have heard of it
         for _ in range(3):
-            assert workers._carry_out_all(bundles) == before
+            assert executor.run(batches, {key: made}) == before
 
 
 @pytest.mark.slow
 def test_workers_keep_a_table_no_longer_than_they_are_asked_to(client):
     def kept():
         gc.collect()
-        return len(workbench._bench._kept)
+        return len(remote._memory._kept)
 
     workers = on_dask(client)
     sample(workers, draws=20)
@@ -250,63 +250,63 @@ def test_workers_keep_a_table_no_longer_than_they_are_asked_to(client):
     assert list(client.run(kept).values()) == [0, 0]
 
 
-def test_a_bundle_of_more_problems_than_are_kept(monkeypatch):
-    """They are not dropped before the bundle is done."""
-    monkeypatch.setattr(workbench, "_bench", workbench._Bench())
-    problems = [target() for _ in range(workbench._MOST_KEPT + 3)]
-    names = [Name("here", i) for i in range(len(problems))]
+def test_a_batch_of_more_problems_than_are_kept(monkeypatch):
+    """They are not dropped before the batch is done."""
+    monkeypatch.setattr(remote, "_memory", remote._Memory())
+    problems = [target() for _ in range(remote._MOST_KEPT + 3)]
+    names = [ProblemKey("here", i, 60) for i in range(len(problems))]
     ladders = [Replicas(made, np.random.SeedSequence(2), np.ones(2)) for made in problems]
     tasks = [
         Task(name, Replicas, ladder.state(), Round(5, 2))
         for name, ladder in zip(names, ladders, strict=True)
     ]
     given = dict(zip(names, problems, strict=True))
-    answer = workbench.work(Bundle(tuple(names), pickle.dumps(tasks), 1), given)
+    answer = remote.run_batch(Batch(tuple(names), pickle.dumps(tasks), 1), given)
     assert [result.done for (result,) in pickle.loads(answer)] == [2] * len(names)
-    assert len(workbench._bench._kept) == workbench._MOST_KEPT
+    assert len(remote._memory._kept) == remote._MOST_KEPT
 
 
 def test_a_problem_that_is_let_go_of_while_it_is_worked_on(monkeypatch):
     """Dask may do that where it had two copies of it."""
-    monkeypatch.setattr(workbench, "_bench", workbench._Bench())
-    held, name = [target()], Name("here", 1)
-    workbench._bench.put(name, held[0], while_held=True)
+    monkeypatch.setattr(remote, "_memory", remote._Memory())
+    held, name = [target()], ProblemKey("here", 1, 60)
+    remote._memory.put(name, held[0], while_held=True)
 
-    def let_go(ladder, order, shelf):
+    def let_go(ladder, order, libraries):
         held.clear()
         gc.collect()
-        assert workbench.unknown([name]) == [name]
-        return carry_out(ladder, order, shelf)
+        assert remote.unknown([name]) == [name]
+        return carry_out(ladder, order, libraries)
 
-    monkeypatch.setattr(workbench, "carry_out", let_go)
+    monkeypatch.setattr(remote, "carry_out", let_go)
     copy = target()
     state = Replicas(copy, np.random.SeedSequence(2), np.ones(2)).state()
     tasks = pickle.dumps([Task(name, Replicas, state, Round(5, 2))] * 2)
-    answer = workbench.work(Bundle((name,), tasks, 1), {name: copy}, while_held=True)
+    answer = remote.run_batch(Batch((name,), tasks, 1), {name: copy}, while_held=True)
     assert [result.done for (result,) in pickle.loads(answer)] == [2, 2]
 
 
-class InThisProcess(Elsewhere):
+class InThisProcess(Executor):
     """Does what is sent at once, and counts how often something was."""
 
     def __init__(self, seconds):
         super().__init__()
         self.sent, self._seconds_each = [], seconds
 
-    def _at_a_time(self):
+    def slots(self):
         return 2
 
-    def _carry_out_all(self, bundles):
-        self.sent.append([bundle.rounds for bundle in bundles])
-        problems = [{name: self._problem(name) for name in bundle.names} for bundle in bundles]
+    def run(self, batches, problems):
+        self.sent.append([batch.rounds for batch in batches])
         answers = []
-        for bundle, given in zip(bundles, problems, strict=True):
-            results = pickle.loads(workbench.work(bundle, given))
+        for batch in batches:
+            given = {key: problems[key] for key in batch.keys}
+            results = pickle.loads(remote.run_batch(batch, given))
             timed = [[r._replace(seconds=self._seconds_each) for r in every] for every in results]
             answers.append(pickle.dumps(timed))
         return answers
 
-    def _forget(self, name):
+    def close(self):
         pass
 
 
@@ -316,37 +316,40 @@ def three_ladders():
 
 
 def test_short_rounds_are_done_ahead():
-    workers, here, there = InThisProcess(0.05), three_ladders(), three_ladders()
+    executor, here, there = InThisProcess(0.05), three_ladders(), three_ladders()
+    workers = Workers(executor=executor)
     for left in range(9, -1, -1):
         for ladder in here:
-            carry_out(ladder, Round(5, 2), Shelf())
+            carry_out(ladder, Round(5, 2), LibraryCache())
         assert workers.advance(there, [Round(5, 2)] * 3, again=left) == [2, 2, 2]
         assert all(map(same_state, *([x.state() for x in every] for every in (here, there))))
     # Two ladders of one worker take 0.1 s, of 0.25 s at most.
-    assert workers.sent == [[1, 1], [3, 3], [3, 3], [3, 3]]
+    assert executor.sent == [[1, 1], [3, 3], [3, 3], [3, 3]]
 
 
 def test_long_rounds_are_not():
-    workers, ladders = InThisProcess(0.2), three_ladders()
+    executor, ladders = InThisProcess(0.2), three_ladders()
+    workers = Workers(executor=executor)
     for left in (2, 1, 0):
         workers.advance(ladders, [Round(5, 2)] * 3, again=left)
-    assert workers.sent == [[1, 1]] * 3
+    assert executor.sent == [[1, 1]] * 3
 
 
 @pytest.mark.parametrize("change", ["state", "order", "ladder", "fewer"])
 def test_what_was_done_ahead_is_left_when_something_else_is_asked_for(change):
-    workers, here, there = InThisProcess(0.01), three_ladders(), three_ladders()
+    executor, here, there = InThisProcess(0.01), three_ladders(), three_ladders()
+    workers = Workers(executor=executor)
     orders = [Round(5, 2)] * 3
 
     def both(orders):
         made = workers.advance(there, orders, again=20)
         for ladder, order, n in zip(here, orders, made, strict=True):
-            assert carry_out(ladder, order, Shelf()) == n
+            assert carry_out(ladder, order, LibraryCache()) == n
         assert all(map(same_state, *([x.state() for x in every] for every in (here, there))))
 
     for _ in range(3):
         both(orders)
-    assert len(workers.sent) == 2
+    assert len(executor.sent) == 2
     if change == "state":
         here[1].put([tree(0)])
         there[1].put([tree(0)])
@@ -358,26 +361,27 @@ def test_what_was_done_ahead_is_left_when_something_else_is_asked_for(change):
     else:
         del here[2], there[2], orders[2]
     both(orders)
-    assert len(workers.sent) == 3
+    assert len(executor.sent) == 3
     both(orders)
 
 
 def test_a_ladder_without_a_start_ends_what_is_done_ahead(monkeypatch):
-    def none_for_three(ladder, order, shelf):
-        return None if order.n_draws == 3 else carry_out(ladder, order, shelf)
+    def none_for_three(ladder, order, libraries):
+        return None if order.n_draws == 3 else carry_out(ladder, order, libraries)
 
-    monkeypatch.setattr(workbench, "carry_out", none_for_three)
-    workers, ladders = InThisProcess(0.01), three_ladders()
+    monkeypatch.setattr(remote, "carry_out", none_for_three)
+    executor, ladders = InThisProcess(0.01), three_ladders()
+    workers = Workers(executor=executor)
     orders = [Round(5, 2), Round(5, 3), Round(5, 2)]
     for _ in range(3):
         assert workers.advance(ladders, orders, again=5) == [2, None, 2]
-    assert len(workers.sent) == 3
+    assert len(executor.sent) == 3
 
 
 @pytest.mark.slow
 def test_processes_that_cannot_see_the_file_get_the_table(expected, monkeypatch):
     """As on the other machines of a Ray cluster."""
-    monkeypatch.setattr(JoblibWorkers, "_file", lambda self, name: self._folder / "elsewhere")
+    monkeypatch.setattr(JoblibExecutor, "_file", lambda self, *_: self._folder / "elsewhere")
     with on_loky() as workers:
         assert_same_trace(expected["tempered"], sample(workers))
 
@@ -385,15 +389,15 @@ def test_processes_that_cannot_see_the_file_get_the_table(expected, monkeypatch)
 @pytest.mark.slow
 def test_files_are_removed():
     with on_loky() as workers:
-        folder = workers._folder
+        folder = workers.executor._folder
         sample(workers, draws=20)
     assert not folder.exists()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
 @pytest.mark.parametrize("seconds", [[1.0] * 7, [0.0] * 7, [5.0, 1.0, 1.0, 1.0, 1.0, 1.0, 4.0]])
-def test_bundles_take_about_equally_long(seconds, n):
-    shares = shared_out(seconds, n)
+def test_batches_take_about_equally_long(seconds, n):
+    shares = share_out(seconds, n)
     assert sorted(i for share in shares for i in share) == list(range(7))
     assert all(shares)
     loads = [sum(seconds[i] for i in share) for share in shares]

@@ -3,6 +3,7 @@
 import inspect
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,11 +17,12 @@ from symbayes.posterior import leave_one_out, listing, posterior
 from symbayes.posterior.grouping import thin
 from symbayes.samplers import tempered
 from symbayes.samplers.ladder import Replicas
-from symbayes.samplers.rounds import run_even_rounds
-from symbayes.samplers.run.running import Watch, Workers
+from symbayes.samplers.run.clock import Watch, run_in_rounds
+from symbayes.samplers.run.context import RunContext
+from symbayes.samplers.run.workers import Workers
 from symbayes.samplers.search import library, search, shortest
 from symbayes.samplers.search.factors import common_factor
-from symbayes.samplers.search.library import Library, Shelf
+from symbayes.samplers.search.library import Library, LibraryCache
 from symbayes.samplers.search.power_law import power_law_trees
 from symbayes.samplers.search.rational import rational_trees
 from symbayes.storage.checkpoint import Checkpoints
@@ -78,7 +80,7 @@ STAGES = {
     "library": (Library, "__init__"),
     "shorter states": (shortest.Shortest, "simplify"),
     "start": (tempered, "_begin_at"),
-    "settling": (tempered.TemperedSampler, "_settle"),
+    "settling": (tempered, "_settle"),
     "drawing": (Workers, "advance_rounds"),
     "checkpoint": (Checkpoints, "finish"),
     "models": (posterior, "_fit_all"),
@@ -261,12 +263,12 @@ def test_the_table_is_looked_at_within_the_time(monkeypatch, clock):
 
     def checked(*arguments):
         clock.now += 3.0
-        return pose(*arguments)
+        return plain_task(*arguments)
 
     import symbayes.regressor as regressor
 
-    pose = regressor.pose
-    monkeypatch.setattr(regressor, "pose", checked)
+    plain_task = regressor.make_task
+    monkeypatch.setattr(regressor, "make_task", checked)
     monkeypatch.setattr(runs, "Watch", watch)
     monkeypatch.setattr(runs.units, "load", load_slowly)
     small().fit(X, NOISY)
@@ -302,7 +304,7 @@ def test_a_library_that_is_cut_short_offers_what_it_has():
 
 
 def test_nobody_waits_for_a_library_that_is_not_wanted_any_more(monkeypatch):
-    shelf, begun, go_on = Shelf(), threading.Event(), threading.Event()
+    libraries, begun, go_on = LibraryCache(), threading.Event(), threading.Event()
     stopped = []
 
     def slow(problem, stop):
@@ -313,13 +315,13 @@ def test_nobody_waits_for_a_library_that_is_not_wanted_any_more(monkeypatch):
 
     monkeypatch.setattr(library, "Library", slow)
     made = problem(table(), {"+": 1.0})
-    thread = threading.Thread(target=shelf.library_for, args=[made])
+    thread = threading.Thread(target=libraries.library_for, args=[made])
     thread.start()
     assert begun.wait(10.0)
-    shelf.clear()
+    libraries.clear()
     thread.join(10.0)
     assert stopped == [True]
-    assert shelf._library is None
+    assert libraries._library is None
 
 
 @pytest.mark.parametrize("timeout", [None, 1000.0])
@@ -327,15 +329,15 @@ def test_long_rounds_are_made_in_parts(clock, timeout):
     """A look at the clock comes every half second."""
     parts, looks = [], []
 
-    def advance(rounds):
-        parts.extend(rounds)
+    def advance(n):
+        parts.append(n)
         looks.append(clock.now)
-        clock.now += 0.1 * sum(rounds)
+        clock.now += 0.1 * n
 
-    done = run_even_rounds(advance, 150, 64, Watch(timeout), 1.0, lambda n: None)
+    first = 64 if timeout is None else 4
+    done = run_in_rounds(advance, 150, Watch(timeout), lambda n: None, first=first, multiple=64)
     assert done == sum(parts) == 150
-    first = 6.4 if timeout is None else 0.4
-    assert looks[1] - looks[0] == pytest.approx(first)
+    assert looks[1] - looks[0] == pytest.approx(0.1 * first)
     assert max(np.diff(looks[1:])) <= 0.5 + 1e-9
 
 
@@ -346,8 +348,14 @@ def test_short_rounds_are_made_several_at_once(clock):
         calls.append(rounds)
         clock.now += 0.001 * sum(rounds)
 
-    run_even_rounds(advance, 600, 64, Watch(None), 1.0, lambda n: None)
+    data = SimpleNamespace(y=np.zeros(100))
+    ladder = SimpleNamespace(problem=SimpleNamespace(data=data))
+    run = RunContext(None, Watch(None))
+    tempered._in_rounds(advance, 600, [ladder], run, lambda n: None)
     assert calls == [[64], [64] * 7, [64, 24]]
+    limited = RunContext(None, Watch(1000.0))
+    tempered._in_rounds(advance, 64, [ladder], limited, lambda n: None)
+    assert calls[3] == [4]
 
 
 @pytest.mark.slow

@@ -8,7 +8,8 @@ import time
 import pytest
 from benchmarks.checks import scheduler
 
-from symbayes.samplers.run.running import Watch, Workers
+from symbayes.samplers.run.clock import Watch
+from symbayes.samplers.run.workers import Workers
 
 # Trials per kind; `python -m benchmarks.checks.scheduler` makes any number of them.
 TRIALS, MANY_TRIALS = 40, 400
@@ -45,7 +46,7 @@ class Pressing:
         self.parts = parts
         self.ended = False
 
-    def carry_out(self, order, shelf, in_parts=False):
+    def carry_out(self, order, libraries, in_parts=False):
         try:
             for i in itertools.count(1):
                 if i == self.parts:

@@ -9,12 +9,10 @@ from symbayes.formula.operators import OPERATORS
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.kernels.chain import RSS, Chain
 from symbayes.kernels.tree_prior import Prior
-from symbayes.samplers.ladder import Replicas, Round
-from symbayes.samplers.ladder_state import DERIVED, LEARNED
+from symbayes.samplers.ladder import DERIVED, LEARNED, Replicas, Round, state_like
 from symbayes.samplers.paper import PaperChain, Trees
-from symbayes.samplers.run.running import carry_out
-from symbayes.samplers.run.turns import Turns
-from symbayes.samplers.search.library import Shelf
+from symbayes.samplers.run.scheduler import Scheduler, carry_out
+from symbayes.samplers.search.library import LibraryCache
 from symbayes.samplers.trace import ChainTrace
 
 from .problems import problem, table, tree
@@ -95,7 +93,7 @@ def test_a_ladder_that_has_travelled(case, share):
             ladder.run(15, 2, 30)
         assert_equal(stays, travels)
         home = Replicas(made, np.random.SeedSequence(99), POWERS)
-        home.receive(travels.kept(Round(15, 30, keep=True), 30))
+        home.receive_draws(travels.packed_draws(Round(15, 30, keep=True), 30))
         assert_same_draws(draws_of(stays, 30), draws_of(home, 30))
 
 
@@ -156,7 +154,7 @@ def test_what_is_done_between_rounds_needs_no_columns():
     made = plain()
     stays = Replicas(made, np.random.SeedSequence(5), POWERS)
     stays.run(15, 2, 20)
-    shelf = Shelf()
+    libraries = LibraryCache()
     travels = travelled(stays)
     np.testing.assert_array_equal(stays.residual(), travels.residual())
     travels = travelled(stays)
@@ -166,9 +164,9 @@ def test_what_is_done_between_rounds_needs_no_columns():
     assert_equal(stays, travels)
     travels = travelled(stays)
     for ladder in (stays, travels):
-        carry_out(ladder, Round(10, 5, offer=True), shelf)
+        carry_out(ladder, Round(10, 5, offer=True), libraries)
         ladder.adapt()
-        carry_out(ladder, Round(10, 5), shelf)
+        carry_out(ladder, Round(10, 5), libraries)
     assert_equal(stays, travels)
 
 
@@ -176,15 +174,15 @@ def test_a_chain_of_the_paper_that_has_travelled():
     made = problem(table(70, 2), EVERY, 2, TreePrior(), NoisePrior(1.0, 0.1))
     for seed in range(6):
         stays = PaperChain(made, np.random.SeedSequence(seed))
-        n = carry_out(stays, Trees(200, 1000), Shelf())
+        n = carry_out(stays, Trees(200, 1000), LibraryCache())
         travels = travelled(stays)
         assert_equal(stays, travels)
-        n, m = (carry_out(chain, Trees(300, 1000), Shelf()) for chain in (stays, travels))
+        n, m = (carry_out(chain, Trees(300, 1000), LibraryCache()) for chain in (stays, travels))
         assert n == m > 0
         assert_equal(stays, travels)
-        kept = pickle.loads(pickle.dumps(travels.kept(Trees(300, 1000), n)))
+        kept = pickle.loads(pickle.dumps(travels.packed_draws(Trees(300, 1000), n)))
         receiver = PaperChain(made, np.random.SeedSequence(99))
-        receiver.receive(kept)
+        receiver.receive_draws(kept)
         for chain in (stays, receiver):
             chain.trace.extend(chain.output, n, chain.times)
         assert stays.trace.times == receiver.trace.times
@@ -197,8 +195,8 @@ def test_a_round_in_parts_is_the_same_round(n_draws):
     whole, parts = (Replicas(made, np.random.SeedSequence(2), POWERS) for _ in range(2))
     for offer in (False, True):
         order = Round(10, n_draws, offer=offer)
-        assert carry_out(whole, order, Shelf()) == n_draws
-        work = parts.carry_out(order, Shelf(), in_parts=True)
+        assert carry_out(whole, order, LibraryCache()) == n_draws
+        work = parts.carry_out(order, LibraryCache(), in_parts=True)
         stops = sum(1 for _ in work)
         assert (stops > 0) == (n_draws > 8)
         assert_equal(whole, parts)
@@ -218,9 +216,9 @@ def test_a_round_in_parts_ends_where_the_whole_would():
             for n_draws in {64, min(64, 2 * end)}:
                 ladders = [Replicas(made, np.random.SeedSequence(seed), POWERS) for _ in range(2)]
                 order = Round(4, n_draws, good_enough)
-                turns = Turns([ladders[1].carry_out(order, Shelf(), in_parts=True)])
-                turns.take()
-                assert [carry_out(ladders[0], order, Shelf())] == turns.results == [end]
+                scheduler = Scheduler([ladders[1].carry_out(order, LibraryCache(), in_parts=True)])
+                scheduler.run()
+                assert [carry_out(ladders[0], order, LibraryCache())] == scheduler.results == [end]
                 assert_equal(*ladders)
                 at_the_end_of_a_part += n_draws == 2 * end >= 16
     assert at_the_end_of_a_part > 3
@@ -231,8 +229,8 @@ def test_several_rounds_at_once_are_the_same_rounds(in_parts):
     made = plain(learn=True)
     one, other = (Replicas(made, np.random.SeedSequence(3), POWERS) for _ in range(2))
     for _ in range(3):
-        carry_out(one, Round(10, 20, offer=True), Shelf())
-    work = other.carry_out(Round(10, 20, offer=True, times=3), Shelf(), in_parts)
+        carry_out(one, Round(10, 20, offer=True), LibraryCache())
+    work = other.carry_out(Round(10, 20, offer=True, times=3), LibraryCache(), in_parts)
     places, end = [], None
     while end is None:
         try:
@@ -254,5 +252,25 @@ def test_several_rounds_end_with_the_first_that_is_good_enough():
     length = where - 3  # so that it is in the second round
     assert length > 3
     ladder = Replicas(made, np.random.SeedSequence(5), POWERS)
-    assert carry_out(ladder, Round(4, length, lowest[-1], times=9), Shelf()) == where
+    assert carry_out(ladder, Round(4, length, lowest[-1], times=9), LibraryCache()) == where
     assert ladder.rss == lowest[-1]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_state_has_the_expected_names_types_and_shapes(case):
+    made = CASES[case]()
+    ladder, other = Replicas(made, np.random.SeedSequence(0), POWERS), state_like(made, POWERS)
+    ladder.run(5, 1, 2)
+    assert_alike(ladder.state(), other)
+    fixed = problem(table(70, 2), EVERY, 2, TreePrior(), NoisePrior(1.0, 0.1))
+    chain = PaperChain(fixed, np.random.SeedSequence(0))
+    assert_alike(chain.state(), state_like(fixed, None))
+
+
+def assert_alike(one, two):
+    assert one.nodes.dtype == two.nodes.dtype
+    for part in ("chains", "priors", "own"):
+        mine, its = getattr(one, part), getattr(two, part)
+        assert mine.keys() == its.keys()
+        for name, array in mine.items():
+            assert (array.dtype, array.shape) == (its[name].dtype, its[name].shape), name

@@ -10,7 +10,7 @@ import pytest
 from symbayes import DataWarning, Formula, PaperSampler, Progress, SamplingWarning
 from symbayes.fitting.fitter import Fitter
 from symbayes.posterior.listing import Lister
-from symbayes.samplers.run.running import Look, Status
+from symbayes.samplers.run.context import Look, Status
 from symbayes.show import display, progress
 from symbayes.show.progress import Reporter
 

@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from symbayes.samplers.run.running import Watch, Workers, advance_all, run_rounds
-from symbayes.samplers.run.turns import NoStart
+from symbayes.samplers.run.clock import Watch, run_in_rounds
+from symbayes.samplers.run.scheduler import NoStart
+from symbayes.samplers.run.workers import Workers
 
 
 class Counter:
@@ -27,8 +28,8 @@ class Counter:
 
 
 def run(chain, total, watch=None, largest=64, **options):
-    return run_rounds(
-        chain.advance, total, watch or Watch(None), 1.0, lambda n: None, largest, **options
+    return run_in_rounds(
+        chain.advance, total, watch or Watch(None), lambda n: None, most=largest, **options
     )
 
 
@@ -41,7 +42,7 @@ def test_rounds_add_up(total):
 
 def test_progress_is_told_after_each_round():
     seen = []
-    run_rounds(Counter().advance, 50, Watch(None), 1.0, seen.append, 8)
+    run_in_rounds(Counter().advance, 50, Watch(None), seen.append, most=8)
     assert seen == sorted(seen)
     assert seen[-1] == 50
 
@@ -138,7 +139,7 @@ def test_watch_leaves_signals_alone_in_other_threads():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_workers_keep_the_order_and_pass_errors_on(n_jobs):
     class Divider:
-        def carry_out(self, order, shelf, in_parts=False):
+        def carry_out(self, order, libraries, in_parts=False):
             if in_parts:
                 yield
             if order == 13:
@@ -149,9 +150,9 @@ def test_workers_keep_the_order_and_pass_errors_on(n_jobs):
     expected = [None if n == 13 else 100 // n for n in orders]
     with Workers(n_jobs) as workers:
         assert workers.advance([Divider()] * 19, orders) == expected
-        assert advance_all(workers, [Divider()] * 3, 5) == [20] * 3
+        assert workers.advance_all([Divider()] * 3, 5) == [20] * 3
         with pytest.raises(NoStart):
-            advance_all(workers, [Divider()] * 3, 13)
+            workers.advance_all([Divider()] * 3, 13)
         with pytest.raises(ZeroDivisionError):
             workers.advance([Divider()] * 3, [1, 0, 2])
 
@@ -162,7 +163,7 @@ def test_threads_take_turns_with_what_is_left():
     both = threading.Barrier(2)
 
     class Ladder:
-        def carry_out(self, order, shelf, in_parts=False):
+        def carry_out(self, order, libraries, in_parts=False):
             assert in_parts
             for _ in range(20):
                 with contextlib.suppress(threading.BrokenBarrierError):
@@ -188,13 +189,13 @@ def test_a_round_does_not_wait_for_what_is_prepared_meanwhile():
             pass
 
     class Ladder:
-        def carry_out(self, order, shelf, in_parts=False):
+        def carry_out(self, order, libraries, in_parts=False):
             yield
             return order
 
     with Workers(2) as workers:
-        workers._shelf = Slow()
-        workers.prepare(None)
+        workers._libraries = Slow()
+        workers.prepare_library(None)
         assert workers.advance([Ladder() for _ in range(5)], range(5)) == list(range(5))
         assert not ended.is_set()
         ended.set()
@@ -204,7 +205,7 @@ def test_after_an_error_the_others_stop():
     parts = []
 
     class Ladder:
-        def carry_out(self, order, shelf, in_parts=False):
+        def carry_out(self, order, libraries, in_parts=False):
             for i in range(1000):
                 if order == 0 and i == 3:
                     raise ZeroDivisionError

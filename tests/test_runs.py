@@ -37,7 +37,7 @@ def test_same_seed_same_result_for_any_n_jobs(sampler):
 @pytest.mark.parametrize("sampler", ["tempered", "paper"])
 def test_the_clock_has_no_influence(sampler, monkeypatch):
     usual = small(chains=2, sampler=sampler).fit(X, NOISY)
-    monkeypatch.setattr("symbayes.samplers.run.running.time.monotonic", restless_clock())
+    monkeypatch.setattr("symbayes.samplers.run.clock.time.monotonic", restless_clock())
     assert_same(usual, small(chains=2, sampler=sampler).fit(X, NOISY))
 
 

@@ -9,8 +9,10 @@ from symbayes import BayesianSymbolicRegressor, TemperedSampler
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.inputs.validation import Table
 from symbayes.samplers.exactness import is_exact
-from symbayes.samplers.ladder_state import same_state
-from symbayes.samplers.run.running import Watch, Workers
+from symbayes.samplers.ladder import same_state
+from symbayes.samplers.run.clock import Watch
+from symbayes.samplers.run.context import RunContext
+from symbayes.samplers.run.workers import Workers
 from symbayes.samplers.search import search
 from symbayes.samplers.search.search import Search
 from symbayes.samplers.trace import Find
@@ -32,13 +34,14 @@ def seek(made, chains=2):
 
 def run(looking, budget):
     with Workers(1) as workers:
-        return looking.run(budget, workers, Watch(None), 1.0, lambda *_: None)
+        return looking.run(budget, RunContext(workers, Watch(None)))
 
 
 def budget_spent(looking, budget):
     seen = []
     with Workers(1) as workers:
-        looking.run(budget, workers, Watch(None), 1.0, lambda status: seen.append(status.done))
+        report = lambda status: seen.append(status.done)  # noqa: E731
+        looking.run(budget, RunContext(workers, Watch(None), report))
     return seen[-1]
 
 
@@ -213,7 +216,7 @@ def test_many_ladders_are_looked_at_less_often(chains, expected, monkeypatch):
     workers = Workers(1)
     monkeypatch.setattr(workers, "advance", advance)
     monkeypatch.setattr(search, "mean_cost", lambda ladders: 1.0)
-    looking.run(768 + 200, workers, Watch(None), 1.0, lambda *_: None)
+    looking.run(768 + 200, RunContext(workers, Watch(None)))
     assert [order.n_draws * order.times for order, _ in orders] == expected
     assert all(order.n_draws <= 64 for order, _ in orders)
     assert [order.offer for order, _ in orders] == [
@@ -242,7 +245,8 @@ def test_time_that_runs_out_between_two_looks_ends_the_rounds():
     X = positive()
     looking, watch, told = seek(make(X, noisy(X)), 32), Watch(None), []
     with Late(lambda: setattr(watch, "timeout", 0.0)) as workers:
-        found = looking.run(10_000, workers, watch, 1.0, lambda status: told.append(status.done))
+        run_ = RunContext(workers, watch, lambda status: told.append(status.done))
+        found = looking.run(10_000, run_)
     assert [set(one) for one in workers.made] == [{64}, {64}, {128}, {256}, {64}]
     assert max(told) < 10_000
     assert not found.finished
@@ -256,10 +260,8 @@ def test_an_interrupt_between_two_looks_keeps_what_was_there_before():
         looking, watch = seek(make(X, noisy(X)), 32), Watch(None)
         kept = states[interrupted] = []
         with Late(lambda: setattr(watch, "interrupted", interrupted)) as workers:  # noqa: B023
-            looking.run(
-                10_000 if interrupted else 768, workers, watch, 1.0, lambda *_: None,
-                lambda make: kept.append(make()),  # noqa: B023
-            )  # fmt: skip
+            keep = lambda make: kept.append(make().search)  # noqa: B023, E731
+            looking.run(10_000 if interrupted else 768, RunContext(workers, watch, save=keep))
     assert set(workers.made[-1]) == {64}
     assert [state.done for state in states[True]] == [64, 128, 256, 512, 512]
     expected, found = states[False][3], states[True][4]

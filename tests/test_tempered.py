@@ -9,12 +9,14 @@ import pytest
 from symbayes import TemperedSampler
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.inputs.validation import Table
-from symbayes.samplers import rounds, tempered
+from symbayes.samplers import tempered
 from symbayes.samplers.ladder import Replicas
-from symbayes.samplers.rounds import round_length
-from symbayes.samplers.run.running import Watch, Workers
-from symbayes.samplers.tempered import _begin_at, _catch_up
-from symbayes.samplers.trace import split_terms
+from symbayes.samplers.run import clock
+from symbayes.samplers.run.clock import Watch
+from symbayes.samplers.run.context import RunContext
+from symbayes.samplers.run.workers import Workers
+from symbayes.samplers.tempered import _begin_at, _catch_up, _settle, round_length
+from symbayes.samplers.trace import Trace, split_terms
 
 from .fits import NOISY, X, small
 from .problems import problem, table, tree
@@ -33,10 +35,10 @@ def target(n_rows=60, **options):
 
 def sample(settings=SMALL, tune=20, draws=10, chains=2, watch=None, report=lambda *_: None, **made):
     with Workers(1) as workers:
-        return settings.sample(
-            target(**made), tune=tune, draws=draws, guesses=[],
-            seeds=np.random.SeedSequence(0).spawn(chains), workers=workers,
-            watch=watch or Watch(None), progress=report,
+        return tempered.sample(
+            settings, target(**made), tune=tune, draws=draws, guesses=[],
+            seeds=np.random.SeedSequence(0).spawn(chains),
+            run=RunContext(workers, watch or Watch(None), report),
         )  # fmt: skip
 
 
@@ -103,8 +105,7 @@ def test_ladders_begin_where_their_searches_ended():
         assert as_lists(run.trees(hot)) in (as_lists(source.trees(other)), as_lists(start))
 
 
-def ignore(phase, done, total, ended=False):
-    pass
+BEGUN = Trace(chains=[], weights=[], counts=np.zeros((1, 3, 1)), seconds=0.0)
 
 
 class Recorder:
@@ -119,7 +120,7 @@ class Recorder:
     def optimise(self, share):
         self.calls.append(("share", share))
 
-    def carry_out(self, order, shelf, in_parts=False):
+    def carry_out(self, order, libraries, in_parts=False):
         self.calls.append(("run", order.n_draws))
         yield from ()
         return order.n_draws
@@ -138,7 +139,7 @@ def test_settling(total, search, monkeypatch):
     ladder = Recorder()
     settings = TemperedSampler(search=search)
     with Workers(1) as workers:
-        done = settings._settle([ladder], total, workers, Watch(None), ignore)
+        done = _settle(settings, [ladder], total, BEGUN, RunContext(workers, Watch(None)))
     assert done == sum(call[1] for call in ladder.calls if call[0] == "run") == total
     # The temperatures were adapted, and then frozen; nothing inexact is left on.
     assert ("adapt",) in ladder.calls
@@ -153,7 +154,8 @@ def test_settling(total, search, monkeypatch):
 def test_settling_ends_when_it_has_to():
     ladder = Recorder()
     with Workers(1) as workers:
-        done = SMALL._settle([ladder], 100, workers, Watch(1.0, started=-1e9), ignore)
+        run = RunContext(workers, Watch(1.0, started=-1e9))
+        done = _settle(SMALL, [ladder], 100, BEGUN, run)
     assert done == 0
     assert ladder.calls[-2:] == [("share", 0.0), ("forget",)]
 
@@ -166,23 +168,23 @@ def test_rounds_of_large_tables_are_short():
 
 def test_drawing_is_exact_or_refused(monkeypatch):
     """Draws that are kept while constants are optimised would not be of the posterior."""
-    settle, seen = TemperedSampler._settle, []
+    seen = []
 
-    def note(self, ladders, *rest):
-        done = settle(self, ladders, *rest)
+    def note(settings, ladders, *rest):
+        done = _settle(settings, ladders, *rest)
         seen.extend(ladder.optimised for ladder in ladders)
         return done
 
-    monkeypatch.setattr(TemperedSampler, "_settle", note)
+    monkeypatch.setattr(tempered, "_settle", note)
     sample(replace(SMALL, search=True), tune=5)
     assert seen == [0.0, 0.0]
 
-    def forget(self, ladders, *rest):
-        done = settle(self, ladders, *rest)
+    def forget(settings, ladders, *rest):
+        done = _settle(settings, ladders, *rest)
         ladders[1].optimise(0.1)
         return done
 
-    monkeypatch.setattr(TemperedSampler, "_settle", forget)
+    monkeypatch.setattr(tempered, "_settle", forget)
     with pytest.raises(RuntimeError, match="would not be of the posterior"):
         sample()
 
@@ -335,8 +337,8 @@ def test_a_search_that_is_cut_short_is_not_a_warm_up_that_is():
 
 
 def test_time_that_ran_out_before_the_last_draw_is_told(monkeypatch):
-    monkeypatch.setattr(rounds, "LARGEST_ROUND", 4)
-    monkeypatch.setattr(rounds, "_SECONDS_AT_ONCE", 1e-9)  # one at a time
+    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
+    monkeypatch.setattr(clock, "_SECONDS_AT_ONCE", 1e-9)  # one at a time
     watch = Watch(None)
 
     def report(status):
@@ -349,8 +351,8 @@ def test_time_that_ran_out_before_the_last_draw_is_told(monkeypatch):
 
 
 def test_an_interrupt_while_drawing_keeps_what_there_is(monkeypatch):
-    monkeypatch.setattr(rounds, "LARGEST_ROUND", 4)
-    monkeypatch.setattr(rounds, "_SECONDS_AT_ONCE", 1e-9)  # one at a time
+    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
+    monkeypatch.setattr(clock, "_SECONDS_AT_ONCE", 1e-9)  # one at a time
     watch = Watch(None)
 
     def report(status):
@@ -373,9 +375,10 @@ def test_search_ends_at_an_exact_formula_and_is_carried_on():
     )  # fmt: skip
     seen = []
     with Workers(1) as workers:
-        trace = TemperedSampler(temperatures=4).sample(
-            made, tune=2_000, draws=20, guesses=[], seeds=np.random.SeedSequence(1).spawn(2),
-            workers=workers, watch=Watch(None), progress=seen.append,
+        trace = tempered.sample(
+            TemperedSampler(temperatures=4), made, tune=2_000, draws=20, guesses=[],
+            seeds=np.random.SeedSequence(1).spawn(2),
+            run=RunContext(workers, Watch(None), seen.append),
         )  # fmt: skip
     searched = max(status.done for status in seen if status.phase == "search")
     assert searched < 2_000

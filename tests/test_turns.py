@@ -1,4 +1,4 @@
-"""Threads that take turns with work, and work that waits for other work."""
+"""Threads that share out parts of work, and work that waits for other work."""
 
 import threading
 from types import SimpleNamespace
@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 
 from symbayes import TemperedSampler
-from symbayes.samplers.run import running, turns
-from symbayes.samplers.run.running import Workers
-from symbayes.samplers.run.turns import NoStart, Turn, Turns
-from symbayes.samplers.search.library import Shelf
+from symbayes.samplers.run import scheduler
+from symbayes.samplers.run.scheduler import Job, NoStart, Scheduler
+from symbayes.samplers.run.workers import Workers
+from symbayes.samplers.search.library import LibraryCache
 
 from .fits import X, assert_same, small
 from .test_warm_start import draws_of
 
 
 def go(work, threads=1, **options):
-    """Let threads take turns; return the results."""
-    shared = Turns(work, **options)
-    others = [threading.Thread(target=shared.take) for _ in range(threads - 1)]
+    """Let threads share out work; return the results."""
+    shared = Scheduler(work, **options)
+    others = [threading.Thread(target=shared.run) for _ in range(threads - 1)]
     for other in others:
         other.start()
-    shared.take()
+    shared.run()
     for other in others:
         other.join(10.0)
         assert not other.is_alive()
@@ -43,7 +43,7 @@ def test_all_work_is_done(threads):
 
 def test_work_gets_on_together_and_the_slowest_first(monkeypatch):
     seen, now = [], [0.0]
-    monkeypatch.setattr(turns, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(scheduler, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def work(i, seconds):
         for _ in range(3):
@@ -80,10 +80,10 @@ def test_what_has_no_start_is_no_obstacle(threads):
     assert go([lost(), parts(5, 7)], threads) == [None, 7]
 
 
-def test_turns_are_ordered_by_what_is_known_of_them():
-    some = [Turn(1, 0.0, 0, None), Turn(0, 0.0, 2, None), Turn(0, 0.0, 1, None)]
-    some.append(Turn(0, -1.0, 3, None))
-    assert [turn.i for turn in sorted(some)] == [3, 1, 2, 0]
+def test_jobs_are_ordered_by_what_is_known_of_them():
+    some = [Job(1, 0.0, 0, None), Job(0, 0.0, 2, None), Job(0, 0.0, 1, None)]
+    some.append(Job(0, -1.0, 3, None))
+    assert [job.i for job in sorted(some)] == [3, 1, 2, 0]
 
 
 class Walker:
@@ -93,8 +93,8 @@ class Walker:
         self.value = value
         self.output = []
 
-    def carry_out(self, order, shelf, in_parts=False):
-        assert isinstance(shelf, Shelf)
+    def carry_out(self, order, libraries, in_parts=False):
+        assert isinstance(libraries, LibraryCache)
         if order < 0 and self.value % 5 == 0:
             raise NoStart
         for _ in range(self.value % 3 if in_parts else 0):
@@ -133,13 +133,13 @@ def test_rounds_without_a_start(n_jobs):
 def test_many_chains_do_not_depend_on_the_number_of_threads(monkeypatch):
     """Of so many the search goes several rounds at once."""
     times = set()
-    plain = running.Workers.advance
+    plain = Workers.advance
 
     def advance(self, ladders, orders, *others):
         times.add(orders[0].times)
         return plain(self, ladders, orders, *others)
 
-    monkeypatch.setattr(running.Workers, "advance", advance)
+    monkeypatch.setattr(Workers, "advance", advance)
     y = X[:, 0] ** 2 + np.sin(3 * X[:, 1]) + np.random.default_rng(3).normal(0, 0.3, len(X))
     one, two, three = (
         small(chains=17, tune=900, draws=70, n_jobs=n, warm_start=True,

@@ -12,15 +12,14 @@ from symbayes.kernels.tree import NODE
 from symbayes.posterior.diagnostics import cut_short
 from symbayes.posterior.verdict import judge
 from symbayes.samplers.convergence import _moments, effective_draws, r_hat
-from symbayes.samplers.pause import Pause
-from symbayes.samplers.trace import ChainTrace, LadderRecord, Trace
+from symbayes.samplers.trace import ChainTrace, DrawingState, LadderRecord, Trace
 
 from .fits import EXACT, NOISY, X, small
 from .problems import problem, table
 
 PROBLEM = problem(table(20), {"+": 1.0}, noise_prior=NoisePrior())
 NAMES = ["left", "right"]
-EXACT_RUN = {"rss": 1e-30, "settled": True, "pause": Pause([], 0, exact=True)}
+EXACT_RUN = {"rss": 1e-30, "settled": True, "state": DrawingState([], 0, exact=True)}
 RNG = np.random.default_rng(90)
 GOOD = RNG.normal(size=(4, 300))
 APART = GOOD + 3.0 * np.arange(4)[:, None]
@@ -89,7 +88,7 @@ def test_exact_draws_have_converged_whatever_the_numbers():
     assert verdict(one)["converged"]
     # What looks exact but did not end the run, or the search, is not.
     not_converged(verdict(trace(APART, **EXACT_RUN | {"settled": False})))
-    not_converged(verdict(trace(APART, **EXACT_RUN | {"pause": Pause([], 0)})))
+    not_converged(verdict(trace(APART, **EXACT_RUN | {"state": DrawingState([], 0)})))
     made.chains[2].numbers[-1][RSS] = 1e-3
     not_converged(verdict(made))
 

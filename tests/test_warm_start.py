@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import symbayes
 from symbayes import PaperSampler, SamplingWarning, TemperedSampler, TreePrior
-from symbayes.samplers import rounds, tempered
+from symbayes.samplers import tempered
 from symbayes.show import display, progress
 
 from .fits import EXACT, X, assert_same, small
@@ -30,7 +30,7 @@ def model(**options):
 def endless(monkeypatch):
     """Nothing ends early, and rounds end after every seventh draw."""
     monkeypatch.setattr(tempered, "settled", lambda *_: False)
-    monkeypatch.setattr(rounds, "LARGEST_ROUND", 7)
+    monkeypatch.setattr(tempered, "LARGEST_ROUND", 7)
 
 
 def draws_of(fitted):
@@ -230,7 +230,7 @@ def test_another_table(endless, table, y, weights):
 )  # fmt: skip
 def test_other_beliefs(endless, changed):
     made = in_steps(20)
-    with pytest.raises(ValueError, match="goes on with the draws of the earlier fit"):
+    with pytest.raises(ValueError, match="adds to the draws of the earlier fit"):
         made.set_params(draws=40, **changed).fit(X, NOISY)
 
 

@@ -2,10 +2,10 @@
 
     python -m benchmarks.checks.predictions
 
-Each table is split five times, three quarters to learn from. At test rows that lie within the
+Each table is split five times, with three quarters for training. At test rows that lie within the
 training range of every column, a prediction has to stay within three ranges of y of the interval
 that the training values span, and inside its own intervals of 50 and 90 per cent. Finished fits are
-kept, so that a sweep that was stopped goes on with the next one.
+kept, so that a sweep that was stopped continues with the next one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def is_bad(record: Record) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     """Run the sweep; return 1 if a prediction is bad."""
     parser = argparse.ArgumentParser(description="How far predictions stray on real tables.")
-    parser.add_argument("--timeout", type=float, default=5.0, help="seconds a fit (default: 5)")
+    parser.add_argument("--timeout", type=float, default=5.0, help="seconds per fit (default: 5)")
     parser.add_argument("--tables", nargs="*", help="names of tables (default: all)")
     parser.add_argument("--splits", type=int, default=5, help="splits of each (default: 5)")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the folder 'real'")

@@ -1,4 +1,4 @@
-"""Quantiles of random mixtures, nasty ones among them, against a slow distribution function.
+"""Quantiles of random mixtures, including nasty ones, against a slow distribution function.
 
     python -m benchmarks.checks.quantiles --mixtures 10000
 
@@ -20,12 +20,12 @@ LEVELS = (0.001, 0.05, 0.25, 0.5, 0.84, 0.95)
 # How far the distribution function may be from p.
 TOLERANCE = 1.0e-8
 _TOGETHER, _MOST_PARTS = 100, 12
-# A normal variable is never so many scales from its mean.
+# No normal variable is this many standard deviations from its mean.
 _FAR = 1.0e3
 
 
 def mixtures(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-    """Return weights, means and scales of mixtures, one a column, and degrees of freedom."""
+    """Return weights, means and scales of mixtures, one per column, and degrees of freedom."""
     shape = (int(rng.integers(1, _MOST_PARTS + 1)), _TOGETHER)
     weights = rng.dirichlet(np.full(shape[0], 10 ** rng.uniform(-1, 1)), size=_TOGETHER).T
     means = rng.normal(size=shape) * 10.0 ** rng.integers(-4, 5, _TOGETHER)

@@ -25,16 +25,16 @@ from typing import Any
 
 import numpy as np
 
-from symbayes.samplers.run import running, turns
-from symbayes.samplers.run.running import Workers
-from symbayes.samplers.run.turns import NoStart, Work
+from symbayes.samplers.run import scheduler, workers
+from symbayes.samplers.run.scheduler import NoStart, Work
+from symbayes.samplers.run.workers import Workers
 from symbayes.samplers.search import library
-from symbayes.samplers.search.library import Shelf
+from symbayes.samplers.search.library import LibraryCache
 
 _SWITCH_INTERVAL = 1.0e-6
 # Modules before whose lines a thread may fall asleep, how often it does, and for how long at most:
 # long enough for all others to overtake it.
-_HANDING_OVER = {module.__file__ for module in (library, running, turns)}
+_HANDING_OVER = {module.__file__ for module in (library, scheduler, workers)}
 _ASLEEP, _LONGEST_SLEEP = 0.03, 3.0e-4
 # A trial takes milliseconds; one that takes this many seconds hangs, and the stacks are shown.
 _HANGS = 60.0
@@ -64,11 +64,11 @@ class Walker:
         self.problem = problem
         self.at_work = False
 
-    def carry_out(self, order: Order, shelf: Shelf, in_parts: bool = False) -> Work:
+    def carry_out(self, order: Order, libraries: LibraryCache, in_parts: bool = False) -> Work:
         """Do what is asked for; return how often, or raise what the order says."""
         for i in range(1, order.times + 1):
             for _ in range(order.parts):
-                self._step(order, shelf)
+                self._step(order, libraries)
                 if in_parts:
                     yield None
             if i < order.times:
@@ -77,11 +77,11 @@ class Walker:
             raise order.raises
         return order.times
 
-    def _step(self, order: Order, shelf: Shelf) -> None:
+    def _step(self, order: Order, libraries: LibraryCache) -> None:
         assert not self.at_work, "two threads carry out the same work"
         self.at_work, before = True, self.value
         if order.asks:
-            shelf.library_for(self.problem)
+            libraries.library_for(self.problem)
         time.sleep(0)  # others may go first
         self.value, self.at_work = (31 * before + order.times) % 1_000_003, False
 
@@ -116,7 +116,7 @@ def lost_on_the_way(rng: random.Random, n_jobs: int) -> Any:
     lost = rng.randrange(len(walkers))
 
     class Lost(Walker):
-        def _step(self, order: Order, shelf: Shelf) -> None:
+        def _step(self, order: Order, libraries: LibraryCache) -> None:
             raise NoStart
 
     walkers[lost] = Lost(0)
@@ -164,7 +164,7 @@ def failing_afterwards(rng: random.Random, n_jobs: int) -> Any:
         return _raised(lambda: workers.advance_rounds(walkers, [_order(rng)], after))
 
 
-def shelf(rng: random.Random, n_jobs: int) -> Any:
+def library_beside(rng: random.Random, n_jobs: int) -> Any:
     """A library is made beside other work that asks for it, and let go of while it is made."""
     problems = [_problem(k) for k in range(2)]
     seen = []
@@ -172,11 +172,11 @@ def shelf(rng: random.Random, n_jobs: int) -> Any:
         for _ in range(_ROUNDS):
             problem = rng.choice(problems)
             walkers = _walkers(rng, problem=problem)
-            workers.prepare(problem)
+            workers.prepare_library(problem)
             if rng.random() < 0.3:
-                workers.forget()
+                workers.forget_library()
             made = workers.advance(walkers, [_order(rng, asks=True) for _ in walkers])
-            found = workers._shelf.library_for(problem)
+            found = workers._libraries.library_for(problem)
             seen.append((made, _told(walkers), found.best_for(np.arange(5.0)).tobytes()))
     return seen
 
@@ -192,7 +192,8 @@ def each(rng: random.Random, n_jobs: int) -> Any:
 
 
 KINDS = (
-    rounds, several_rounds, lost_on_the_way, stopped, failing, failing_afterwards, shelf, each,
+    rounds, several_rounds, lost_on_the_way, stopped, failing, failing_afterwards, library_beside,
+    each,
 )  # fmt: skip
 
 

@@ -1,1 +1,1 @@
-"""One module a measure, each with `measure(quick) -> Section`."""
+"""One module per measure, each with `measure(quick) -> Section`."""

@@ -1,8 +1,8 @@
 """Whether intervals cover as often as they say, and probable formulas are true as often.
 
 Truths are drawn from the tree prior, coefficients and noise from fixed broad laws. The likelihood
-is a target and not a generative model, so exact calibration is not to be expected; this measures
-how far off it is.
+is a target and not a generative model, so exact calibration cannot be expected; this measures how
+far off it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from symbayes.formula.evaluation import evaluate_trees
 from symbayes.formula.formula import Formula
 
 _PROBLEMS = 200
-# A rough look: so few problems, and warm-up cut short.
+# For a rough look: few problems, and a short warm-up.
 _QUICK_PROBLEMS, _QUICK_TUNE = 8, 500
 _ROWS, _FEATURES, _NEW_ROWS, _DRAWS = 100, 3, 20, 1000
 _LEVELS = (0.5, 0.8, 0.9, 0.95)

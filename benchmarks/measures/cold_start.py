@@ -1,4 +1,4 @@
-"""From the start of a process to a fitted model, with and without compiled code at hand."""
+"""From the start of a process to a fitted model, with and without compiled code."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def measure(quick: bool) -> Section:
         [
             "First fit: 100 rows, draws=100, tune=100, chains=1, in a fresh process with an empty "
             "NUMBA_CACHE_DIR, so that everything is compiled. First draw: draws=1, tune=0, with "
-            "the cache filled by an earlier process; the table of formulas and the end of the "
-            "process are in it.",
+            "the cache filled by an earlier process; the time includes the table of formulas and "
+            "the end of the process.",
             f"{rounds} round{'s' * (rounds > 1)} of first fit, imports, first draw, imports. "
             "Ratios: to the mean of the imports before and after, median over the rounds.",
         ],

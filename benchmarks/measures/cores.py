@@ -17,7 +17,7 @@ from symbayes import BayesianSymbolicRegressor
 _TARGET = 1.8
 _ROWS, _NOISE = 1_000, 0.01
 _TUNE, _DRAWS = 400, 100
-_FIGURE = "proposals a second, two cores / one"
+_FIGURE = "proposals per second, two cores / one"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Fit:
 
 
 def measure(quick: bool) -> Section:
-    """Fit in turn with one thread and with two; the seed, and so the work, is the same."""
+    """Fit alternately with one thread and with two; the seed, and so the work, is the same."""
     title = "Two cores against one"
     if cores() < 2:
         note = "Not measured: there is only one core to run on."
@@ -58,13 +58,13 @@ def measure(quick: bool) -> Section:
     return Section(
         "cores",
         title,
-        [Table(["proposals a second", "one core", "two cores", "ratio", "least", "most"], rows)],
+        [Table(["proposals per second", "one core", "two cores", "ratio", "least", "most"], rows)],
         [at_least(_FIGURE, _TARGET, median(_ratio(pair, "sampling") for pair in fits))],
         [
             f"y = x0 (x1 + x2 x3 sin(x4)), Feynman's I.12.11, columns uniform on [1, 5], {_ROWS:,} "
             f"rows, noise {_NOISE:.0%} of the rms of y; defaults but for tune={_TUNE} and "
             f"draws={_DRAWS}: {fits[0][0].proposals:,} proposals in {seconds:.1f} s on one core.",
-            "n_jobs=1 and n_jobs=2 in turn with the same seed; the result does not depend on "
+            "n_jobs=1 and n_jobs=2 alternately with the same seed; the result does not depend on "
             f"n_jobs, and all {2 * rounds} fits did the same work. Median of {rounds} pairs.",
             "The table of formulas, at the end of the fit, is made by one thread. Other work on "
             "the machine lowers the ratio.",

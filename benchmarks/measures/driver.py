@@ -1,7 +1,8 @@
-"""What the calling process has to do for each chain of a cluster, beside what a worker does."""
+"""What each chain on a cluster costs the calling process, besides the work of a worker."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 import numpy as np
@@ -10,37 +11,36 @@ from benchmarks.chains import problem_for
 from benchmarks.problems import charge_in_fields
 from benchmarks.report import Section, Table
 from symbayes import TermsPrior
+from symbayes.inputs.problem import Problem
+from symbayes.inputs.sampler_settings import TemperedSampler
 from symbayes.samplers.ladder import LARGEST_ROUND, Replicas, Round
-from symbayes.samplers.run.elsewhere import Elsewhere
-from symbayes.samplers.run.workbench import Bundle, Name, work
-from symbayes.samplers.tempered import TemperedSampler
+from symbayes.samplers.run.remote import Batch, Executor, ProblemKey, run_batch
+from symbayes.samplers.run.workers import Workers
 from symbayes.samplers.trace import ChainTrace
 
 _ROWS, _NOISE = 1_000, 0.01
 _LADDERS = 10_000
 
 
-class _Here(Elsewhere):
+class _Here(Executor):
     """Workers of this very process, whose seconds and bytes are counted."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seconds, self.sent, self.returned = 0.0, 0, 0
 
-    def _at_a_time(self) -> int:
+    def slots(self) -> int:
         return 8
 
-    def _carry_out_all(self, bundles: list[Bundle]) -> list[bytes]:
+    def run(self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]) -> list[bytes]:
         start = perf_counter()
-        answers = [
-            work(bundle, {name: self._problem(name) for name in bundle.names}) for bundle in bundles
-        ]
+        answers = [run_batch(batch, {k: problems[k] for k in batch.keys}) for batch in batches]
         self.seconds += perf_counter() - start
-        self.sent += sum(len(bundle.tasks) for bundle in bundles)
+        self.sent += sum(len(batch.tasks) for batch in batches)
         self.returned += sum(map(len, answers))
         return answers
 
-    def _forget(self, name: Name) -> None:
+    def close(self) -> None:
         pass
 
 
@@ -56,7 +56,7 @@ def _bytes(ladder: Replicas) -> int:
 
 
 def measure(quick: bool) -> Section:
-    """Advance many ladders by rounds, and take the work of the workers out of the time."""
+    """Advance many ladders by rounds, and subtract the work of the workers from the time."""
     n, rounds = (16, 3) if quick else (64, 7)
     X, y = charge_in_fields(_ROWS, _NOISE)
     problem, sampler = problem_for(X, y, TermsPrior()), TemperedSampler()
@@ -69,7 +69,7 @@ def measure(quick: bool) -> Section:
     for i in range(rounds + 1):
         place, traces = _Here(), [ChainTrace() for _ in ladders]
         start = perf_counter()
-        place.advance(ladders, [order] * n)
+        Workers(executor=place).advance(ladders, [order] * n)
         for ladder, trace in zip(ladders, traces, strict=True):
             trace.extend(ladder.output, LARGEST_ROUND)
         end = perf_counter()
@@ -89,7 +89,7 @@ def measure(quick: bool) -> Section:
         "What a chain costs the calling process",
         [
             Table(
-                ["a chain and round", "amount"],
+                ["per chain and round", "amount"],
                 [
                     ["worker, ms", worker],
                     ["calling process: states and draws, ms", carrying],
@@ -106,7 +106,7 @@ def measure(quick: bool) -> Section:
         [
             f"y = x0 (x1 + x2 x3 sin(x4)), {_ROWS:,} rows, noise {_NOISE:.0%}; {n} chains, rounds "
             f"of {LARGEST_ROUND} draws, median of {rounds}. The workers are in the same process, "
-            "and what they do is taken out; the network is not in it. Memory: all arrays of a "
+            "and their work is subtracted; the network is not included. Memory: all arrays of a "
             "ladder, without its draws.",
         ],
     )  # fmt: skip

@@ -61,8 +61,8 @@ def _problem(n_rows: int = 100, n_features: int = 2, terms: TermsPrior | int | N
 
 
 def _table(result, kind: str, sizes: tuple[int, ...], caption: str) -> Table:
-    columns = [kind, "proposals/s", "evaluated trees/s", "nodes a tree"]
-    columns += ["evaluated trees/s, prior", "nodes a tree, prior", "microseconds a tree, prior"]
+    columns = [kind, "proposals/s", "evaluated trees/s", "nodes per tree"]
+    columns += ["evaluated trees/s, prior", "nodes per tree, prior", "microseconds per tree, prior"]
     rows = []
     for size in sizes:
         fit, prior = result[kind, size, _POSTERIOR], result[kind, size, _PRIOR]

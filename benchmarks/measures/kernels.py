@@ -1,4 +1,4 @@
-"""Nanoseconds a node and row: compiled evaluation of a tree against NumPy's ufuncs."""
+"""Nanoseconds per node and row: compiled evaluation of a tree against NumPy's ufuncs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def measure(quick: bool) -> Section:
         targets.append(at_least(f"NumPy / symbayes, {case.name}", goal, ratio))
     return Section(
         "kernels",
-        f"Evaluation of one operator, nanoseconds a row, {N_ROWS:,} rows",
+        f"Evaluation of one operator, nanoseconds per row, {N_ROWS:,} rows",
         [
             Table(
                 ["operator", "symbayes", "NumPy", "NumPy / symbayes"]
@@ -98,13 +98,13 @@ def measure(quick: bool) -> Section:
             f"time divided by {_CHAIN} as well: what a node costs inside a tree. Left out where "
             "the values would overflow or leave the domain. The targets are about single "
             "operators.",
-            f"Best of {rounds} rounds, the two in turn.",
+            f"Best of {rounds} rounds, the two alternately.",
         ],
     )
 
 
 def _compare(case: Case, depth: int, rounds: int) -> tuple[float, float]:
-    """Return nanoseconds a node and row, of symbayes and of NumPy."""
+    """Return nanoseconds per node and row, of symbayes and of NumPy."""
     rng = np.random.default_rng(0)
     low, high = (0.5, 1.5) if case.positive else (-3.0, 3.0)
     x, y = rng.uniform(low, high, (2, N_ROWS))

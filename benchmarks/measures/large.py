@@ -55,7 +55,7 @@ print(json.dumps([X.nbytes / 1e6, megabytes("VmHWM") - before - y.nbytes / 1e6])
 
 
 def measure(quick: bool) -> Section:
-    """Measure all three, with and without in turns."""
+    """Measure all three, alternating between with and without delayed acceptance."""
     rounds = 1 if quick else 3
     speeds = _speeds(rounds, 5.0 if quick else 20.0)
     seconds = {n: median(_until_found(n, seed) for seed in range(rounds)) for n in (_FEW, _MANY)}
@@ -91,12 +91,12 @@ def measure(quick: bool) -> Section:
         ],
         [
             f"The data are those of {_TRUTH} (I.12.11 of the Feynman collection, columns uniform "
-            "between 1 and 3). Proposals a second: one ladder of 12 temperatures on one core that "
-            f"starts at the formula, in turns, median of {rounds}. Time: the default call on all "
-            "cores, from the call of `fit` until the search came upon a formula whose error "
-            f"without noise is below {_FOUND:g} of the spread of y; what comes before and after "
-            f"sampling counts as time; median of {rounds} data sets. Memory: a fresh process that "
-            "has fitted a small table before, with a time limit; y is not counted.",
+            "between 1 and 3). Proposals per second: one ladder of 12 temperatures on one core, "
+            f"started at the formula; with and without alternately, median of {rounds}. Time: the "
+            "default call on all cores, from the call of `fit` until the search found a formula "
+            f"whose error without noise is below {_FOUND:g} of the spread of y; work before and "
+            f"after sampling counts as time; median of {rounds} data sets. Memory: a fresh process "
+            "that has fitted a small table before, with a time limit; y is not counted.",
         ],
     )  # fmt: skip
 
@@ -121,7 +121,7 @@ def _speeds(rounds: int, seconds: float) -> dict[str, float]:
 
 
 def _speed(problem: Problem, powers: np.ndarray, seed: int, seconds: float) -> float:
-    """Return proposals a second of a ladder that starts at the truth."""
+    """Return proposals per second of a ladder that starts at the truth."""
     ladder = ladder_at(_TRUTH, _NAMES, problem, powers, seed)
     ladder.run(50, 1, 1)
     before, started = ladder.chains.counts[:, PROPOSED].sum(), time.perf_counter()

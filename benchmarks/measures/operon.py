@@ -1,4 +1,4 @@
-"""Proposals a second against pyoperon's evaluations, at three sizes of table, one core each."""
+"""Proposals per second against pyoperon's evaluations, at three sizes of table, one core each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_LENGTH = 20
 _POPULATION = {100: 1000, 10_000: 1000, 1_000_000: 100}
 _LOCAL = 10
 _STEPS = 50
-# A call of the loop takes at least about so long, so that calling costs nothing.
+# Least duration of a call of the loop, so that the cost of calling does not matter.
 _SECONDS_A_CALL = 0.02
 
 
@@ -53,7 +53,7 @@ class _Runs:
 
 
 def measure(quick: bool) -> Section:
-    """Run the two in turns at each number of rows."""
+    """Run the two alternately at each number of rows."""
     rounds, seconds = (1, 4.0) if quick else (3, 20.0)
     problem = ""
     try:
@@ -83,18 +83,18 @@ def measure(quick: bool) -> Section:
 def _section(runs: dict[int, _Runs], rounds: int, seconds: float, problem: str) -> Section:
     return Section(
         "operon",
-        "Proposals a second against pyoperon's evaluations, one core",
+        "Proposals per second against pyoperon's evaluations, one core",
         [
             Table(
                 ["rows", "symbayes, proposals/s", "new trees/s", "judged on all rows at once, "
-                 "proposals/s", "nodes a state"],
+                 "proposals/s", "nodes per state"],
                 [[n, r["proposals"], r["trees"], r["all_rows"] or r["proposals"], r["nodes"]]
                  for n, r in runs.items()],
                 "symbayes:",
             ),
             Table(
-                ["rows", "trees/s", "nodes a tree", "trees/s, local search",
-                 "all evaluations/s, local search", "nodes a tree, local search"],
+                ["rows", "trees/s", "nodes per tree", "trees/s, local search",
+                 "all evaluations/s, local search", "nodes per tree, local search"],
                 [[n, r["trees_0"], r["nodes_0"], r["trees_10"], r["all_10"], r["nodes_10"]]
                  for n, r in runs.items()],
                 f"{PYOPERON.requirements[0].replace('==', ' ')}:",
@@ -116,7 +116,7 @@ def _section(runs: dict[int, _Runs], rounds: int, seconds: float, problem: str) 
         [
             f"Data: {_TRUTH} (I.12.11 of the Feynman collection, columns uniform between 1 and 3), "
             f"noise {_NOISE:.0%} of the spread. Operators of both: {' '.join(_SYMBOLS)}, and "
-            f"constants. {seconds:g} s each, in turns, median of {rounds}.",
+            f"constants. {seconds:g} s each, alternately, median of {rounds}.",
             "symbayes: one ladder of 12 temperatures that starts at the formula, as it is when "
             "draws are made. Proposals of every kind count, as `diagnostics_` counts them; new "
             "trees leave out those that need no evaluation. Each is judged with all coefficients "
@@ -127,7 +127,7 @@ def _section(runs: dict[int, _Runs], rounds: int, seconds: float, problem: str) 
             "posterior of all rows is drawn from; pyoperon looks at all rows every time. The "
             "column of proposals judged on all rows at once is that of `first_rows=None`, without "
             "delayed acceptance.",
-            f"pyoperon: one thread, an environment of its own, at most {_MAX_LENGTH} nodes, "
+            f"pyoperon: one thread, in its own environment, at most {_MAX_LENGTH} nodes, "
             "populations of "
             + ", ".join(f"{size:,} at {n:,} rows" for n, size in _POPULATION.items())
             + f"; without local search, and with {_LOCAL} iterations of it for each tree. All "

@@ -1,4 +1,4 @@
-"""What it costs to run chains in other processes, beside threads on the same machine."""
+"""What it costs to run chains in other processes instead of threads on the same machine."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def measure(quick: bool) -> Section:
         [
             f"y = x0 (x1 + x2 x3 sin(x4)), {_ROWS:,} rows, noise {_NOISE:.0%}; four chains. "
             f"Seconds of search, settling and drawing, by {_JOBS} threads, {_JOBS} processes, and "
-            f"{_JOBS} Dask workers on this machine, in turn, {rounds} times: median; then median, "
-            "least and most of the ratios to the threads of the same turn. All fits make the same "
-            "draws. The targets are about the default call.",
+            f"{_JOBS} Dask workers on this machine, alternately, {rounds} times: median; then "
+            "median, least and most of the ratios to the threads of the same round. All fits make "
+            "the same draws. The targets are about the default call.",
             f"The calling process and the scheduler of Dask share {os.cpu_count()} cores with the "
             "workers. Other work on the machine raises the ratios: a round waits for the slowest.",
         ],

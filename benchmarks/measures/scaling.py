@@ -1,4 +1,4 @@
-"""Effective draws a second by the number of cores."""
+"""Effective draws per second by the number of cores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_CORES = 16
 # So that there is something to share out.
 _CHAINS_A_CORE = 2
 _ROWS, _NOISE = 1_000, 0.01
-# With 32 chains a fit takes two minutes on one core. The default call goes on for longer.
+# With 32 chains a fit takes two minutes on one core. The default call takes longer.
 _TUNE, _DRAWS = 3_000, 600
 # Fits on all cores, which are short; on fewer there is one.
 _REPEATS = 3
@@ -45,7 +45,7 @@ class Fit:
 
 def measure(quick: bool) -> Section:
     """Fit with 1, 4 and 16 threads; the seed, and so the work, is the same."""
-    title = "Effective draws a second, by the number of cores"
+    title = "Effective draws per second, by the number of cores"
     most = min(_MOST_CORES, cores())
     threads = [1, most] if quick else sorted({1, min(4, most), most})
     chains = _CHAINS_A_CORE * most
@@ -83,10 +83,12 @@ def measure(quick: bool) -> Section:
     return Section(
         "scaling",
         title,
-        [Table(["cores", "effective draws a second", *heads], rows)],
+        [Table(["cores", "effective draws per second", *heads], rows)],
         [
             at_least(
-                f"effective draws a second, {_MOST_CORES} cores / one, of linear", _TARGET, reached
+                f"effective draws per second, {_MOST_CORES} cores / one, of linear",
+                _TARGET,
+                reached,
             )
         ],
         [
@@ -99,15 +101,15 @@ def measure(quick: bool) -> Section:
             f"A core is slower where others are at work: the fit on one core took {slower:.2f} "
             f"times as long while {most - 1} other processes, which share nothing with it, did "
             f"fits of their own, and an empty loop {loop_beside_others / loop:.2f} times. So "
-            f"{1.0 / slower:.2f} of linear is what this machine gives to work that has nothing in "
-            "common; the last column is the part of it that is reached.",
+            f"{1.0 / slower:.2f} of linear is the most that this machine allows even for unrelated "
+            "processes; the last column is the share of that which is reached.",
         ],
     )
 
 
 @contextlib.contextmanager
 def _busy(n: int) -> Iterator[None]:
-    """Let other processes do fits of their own meanwhile."""
+    """Keep other processes busy with their own fits meanwhile."""
     program = f"from {__name__} import work_on; work_on()"
     others = [
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) for _ in range(n)

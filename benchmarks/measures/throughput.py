@@ -1,4 +1,4 @@
-"""Trees a second, against other tools on the same data in the same run."""
+"""Trees per second, against other tools on the same data in the same run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def measure(quick: bool) -> Section:
     ours = median(runs)
     return Section(
         "throughput",
-        "Trees a second (100 rows, 2 features)",
+        "Trees per second (100 rows, 2 features)",
         [_table(ours, outcomes)],
         _targets(ours, outcomes),
         [
@@ -47,7 +47,7 @@ def measure(quick: bool) -> Section:
             "computed on all rows, each with a least-squares fit of the whole model; proposals to "
             "drop a term, and those that change nothing or are impossible, are left out. A sum "
             "split into two terms, and two terms that exchange parts, are two new trees each.",
-            f"Peers: one thread, an environment of their own, {peer_seconds:g} s from the first "
+            f"Peers: one thread, each in its own environment, {peer_seconds:g} s from the first "
             "counted call.",
             "Ratios: our evaluated trees over the larger of a peer's two figures, which is in the "
             "peer's favour.",
@@ -76,7 +76,7 @@ def _table(ours: Rates, outcomes: dict[str, dict[str, Any] | str]) -> Table:
                 "",
             ]
         )
-    columns = ["tool", "proposals/s", "evaluated trees/s", "nodes a tree", "symbayes / tool"]
+    columns = ["tool", "proposals/s", "evaluated trees/s", "nodes per tree", "symbayes / tool"]
     if not any(row[-1] for row in rows):
         return Table(columns, [row[:-1] for row in rows])
     return Table([*columns, "problem"], rows)
@@ -114,19 +114,19 @@ def _remarks(ours: Rates, outcomes: dict[str, dict[str, Any] | str]) -> list[str
             inside = (outcome["evaluated"] + remarks["evaluations_inside"]) / seconds
             line += (
                 f" Counting every evaluation of a formula on the rows, those inside the fit of its "
-                f"constants too, it makes {show(inside)} a second, and symbayes "
+                f"constants too, it makes {show(inside)} per second, and symbayes "
                 f"{show(ours.trees / inside)} times as many."
             )
         if "nodes" in remarks:
             nodes = _speed(outcome) * remarks["nodes"]
             line += (
-                f" Counted in nodes it evaluates {show(nodes)} a second, and symbayes "
+                f" Counted in nodes it evaluates {show(nodes)} per second, and symbayes "
                 f"{show(ours.trees * ours.nodes / nodes)} times as many."
             )
         if "fastest_generation" in remarks:
             line += (
                 f" symbayes is {show(ours.trees / remarks['fastest_generation'])} times as fast as "
-                "its fastest generation, in trees a second."
+                "its fastest generation, in trees per second."
             )
         lines.append(line)
     return lines

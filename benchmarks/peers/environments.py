@@ -63,7 +63,7 @@ def run(
 ) -> dict[str, Any]:
     """Return what the peer's script reports (see `counting.finish`).
 
-    Further settings, if its script reads any, lie as JSON beside the table.
+    Further settings, if its script reads any, are stored as JSON with the table.
     """
     python = install(peer)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The peers: what to install, what is counted, and what stands in the way of a fair comparison."""
+"""The peers: what to install, what is counted, and what hinders a fair comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PEERS = (
         "run_bsr.py",
         ("autora-theorist-bsr==1.0.0",),
         "proposals: calls of `prop_new`. Each evaluates one new tree on all rows; the old tree, "
-        "which it evaluates three more times a call, is not counted.",
+        "which it evaluates three more times per call, is not counted.",
         "Three terms, all it can run with. At three terms it evaluates the wrong trees for the "
         "other terms, so that every proposal fails a test of rank and is rejected before its "
         "likelihood is computed: in its favour here. Operators: inv and neg instead of /, exp "
@@ -60,7 +60,7 @@ PEERS = (
         "too.",
         "Protected /, exp cut off at exp(100); constants instead of lt. No coefficients or "
         "constants are fitted: in its favour. Programs get longer with the generations (nodes "
-        "a tree): against it, so its fastest generation is shown as well.",
+        "per tree): against it, so its fastest generation is shown as well.",
         bayesian=False,
     ),
 )
@@ -73,7 +73,7 @@ PYOPERON = Peer(
     "trees: calls of the evaluator of R2, the only one that looks at the rows, by its own counter; "
     "evaluations inside: those of residuals and of derivatives within its local search "
     "(Levenberg-Marquardt), by its own counters.",
-    "Single precision, half the memory and twice the numbers an instruction: in its favour. One "
+    "Single precision, half the memory and twice the numbers per instruction: in its favour. One "
     "tree instead of a sum of terms; without local search it fits slope and intercept only, while "
     "each of our proposals is judged with all coefficients fitted: in its favour. It evaluates the "
     "whole tree for every offspring, where we evaluate the term that changes: against it.",

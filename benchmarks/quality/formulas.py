@@ -66,7 +66,7 @@ def _sympy_number(value: float) -> Any:
 
 def _sympy_power(base: Any, exponent: Any) -> Any:
     if exponent.is_Float and float(2 * exponent).is_integer() and abs(exponent) < 100:
-        # Written x**2.0 or x**0.5: an exponent that is meant, not a constant that was fitted.
+        # Written x**2.0 or x**0.5: an exponent that is intended, not a constant that was fitted.
         exponent = sympy.Rational(int(2 * exponent), 2)
     if base.is_Number and exponent.is_Number:
         with np.errstate(all="ignore"):
@@ -165,9 +165,9 @@ def symbols(n_columns: int, positive: Sequence[bool] | None = None) -> list[symp
 def to_sympy(text: str, columns: Sequence[sympy.Symbol]) -> Any:
     """Return a formula in x0, x1, ... as SymPy evaluates it by default, less one of its habits.
 
-    That folds constants (pi is a number here), collects equal terms and factors, and does away
-    with the like of exp(log(x)). A factor is not multiplied into a sum, which SymPy would do with
-    a number but not with a column, so that the size of a formula does not depend on it.
+    That folds constants (pi is a number here), collects equal terms and factors, and removes
+    compositions such as exp(log(x)). A factor is not multiplied into a sum, which SymPy would do
+    with a number but not with a column, so that the size of a formula does not depend on it.
     """
     with undistributed():
         result = _read(text, {str(column): column for column in columns}, _SYMPY)

@@ -22,9 +22,9 @@ class Decider:
         self._connection: Connection | None = None
 
     def is_constant(self, expression: Any) -> bool | None:
-        """Return whether an expression is a constant; None where SymPy does not say in time.
+        """Return whether an expression is a constant; None if SymPy does not say in time.
 
-        Not to find it constant is not to prove that it is none, so the answer is never False.
+        That SymPy does not find it constant proves nothing, so the answer is never False.
         """
         connection = self._start()
         connection.send(expression)

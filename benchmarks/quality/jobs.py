@@ -1,4 +1,4 @@
-"""One run: a method's script in a process of its own, on its own cores, killed if it hangs."""
+"""One run: a method's script in its own process, on its own cores, killed if it hangs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RunFailed(RuntimeError):
 
 
 def interpreter(method: Method) -> Path:
-    """Return the Python that runs a method; its environment is made where it is not there."""
+    """Return the Python that runs a method; its environment is made if there is none."""
     if not method.requirements:
         return Path(sys.executable)
     with _installing:
@@ -81,7 +81,7 @@ def stop_all() -> None:
 
 def _call(command: list[str], env: dict[str, str], output: Path, seconds: float) -> None:
     with output.open("wb") as file:
-        # A group of its own, so that its children die with it.
+        # Its own process group, so that its children die with it.
         process = subprocess.Popen(
             command, stdout=file, stderr=file, env=env, cwd=ROOT, start_new_session=True
         )

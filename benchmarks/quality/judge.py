@@ -1,4 +1,4 @@
-"""From what a method reports to the figures that are kept."""
+"""From what a method reports to the figures that are stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEPT, _JUDGED = 5, 20
 # Less probable formulas are not judged: they say nothing about calibration.
 _LEAST_PROBABILITY = 0.005
 _LEAST_INCLUSION = 0.01
-# Formulas other than the first, and those of the history, are judged for so long.
+# Seconds for judging formulas other than the first, and those of the history.
 _SECONDS = 20.0
 
 
@@ -32,7 +32,7 @@ def figures(problem: Problem, result: dict[str, Any], decider: Decider) -> dict[
     result : dict
         As a method's script writes it.
     decider : Decider
-        Who asks SymPy.
+        It asks SymPy.
     """
     formulas = [(f["text"], f["probability"]) for f in result["formulas"]]
     text = formulas[0][0]
@@ -68,7 +68,7 @@ def _reported(
 ) -> dict[str, Any]:
     """Judge all formulas that were reported: [probability, right structure, truth itself].
 
-    Null for those that there was no time for.
+    Null for those for which there was no time.
     """
     judged: list[tuple[float | None, bool | None, bool | None]] = []
     deadline = time.monotonic() + _SECONDS

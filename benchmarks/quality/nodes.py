@@ -6,9 +6,9 @@ constants, each one node.
 * A sum of k terms has k - 1 operators, a product or quotient of k factors as well. A minus sign
   inside a sum is subtraction and costs nothing more; elsewhere it is one node.
 * A power with an integer or half-integer exponent is one operator of one operand, whoever wrote it
-  and however (x**2, square(x), x*x, sqrt(x), x**6). Any other exponent is a constant of its own.
-* A negative exponent is division: free beside other factors, as x/y is one operator, and one node
-  (1/x) where there are none.
+  and however (x**2, square(x), x*x, sqrt(x), x**6). Any other exponent is a separate constant.
+* A negative exponent is division: free next to other factors, as x/y is one operator, and one node
+  (1/x) if there are none.
 * exp(y*log(x)) is x**y.
 * `ONE` and `ZERO` stand for constants that are not counted, as if they were not written: neither
   they nor the operator that binds them.
@@ -99,7 +99,7 @@ def _count(expression: Any) -> int:
         return 1
     if expression.is_Add:
         terms = [term for term in expression.args if term.free_symbols != {ZERO}]
-        # -x - y needs a sign of its own; in -2*x - y the constant has it.
+        # -x - y needs a separate sign; in -2*x - y the constant has it.
         signs = all(term.as_coeff_Mul()[0] == -1 and not term.is_Number for term in terms)
         return sum(_count(_without_sign(t)) for t in terms) + len(terms) - 1 + signs
     if expression.is_Mul:

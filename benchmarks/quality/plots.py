@@ -25,7 +25,7 @@ _FIRST_SECOND, _MARGIN = 0.05, 1.1
 def exact_against_time(
     path: Path, panels: Mapping[float, Sequence[Runs]], seconds: float, runs: int
 ) -> None:
-    """Draw the share of problems whose formula was there after so many seconds.
+    """Draw the share of problems whose formula had been found, against time.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def exact_against_time(
 
 
 def _line(method: str) -> dict[str, Any]:
-    """Return how a method is drawn: symbayes on top, the others told apart by dashes as well."""
+    """Return how a method is drawn: symbayes on top, the others distinguished by dashes as well."""
     if method == "symbayes":
         return {"color": _COLOURS[method], "linewidth": 2.4, "zorder": 3}
     dashes = _DASHES[list(METHODS).index(method) % len(_DASHES)]

@@ -1,4 +1,4 @@
-"""The problems: what a method gets to see, and what it is judged by.
+"""The problems: what a method sees, and what it is judged by.
 
 A problem is a function of its suite, name, noise level and seed, on any machine. The rows of a
 problem are the same at every noise level.
@@ -17,7 +17,7 @@ from benchmarks.environment import ROOT
 
 from .formulas import evaluate
 
-#: Where the data of the suites lies unless told otherwise.
+#: Where the data of the suites is unless `--data` says otherwise.
 DATA = ROOT.parent / "shared" / "data"
 
 #: What a stream of random numbers is for; each has its own, so that none depends on another.
@@ -26,7 +26,7 @@ TRAIN, TEST, NOISE, TEST_NOISE, FORMULA = range(5)
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A table to learn from, one to be tested on, and the truth where it is known."""
+    """A training table, a test table, and the truth where it is known."""
 
     suite: str
     name: str

@@ -1,7 +1,7 @@
 """A formula whose constants are free, fitted to values without noise in float64.
 
-Free are all numbers of a formula but for the exponents that belong to an operator (integers and
-halves) and bare signs. Coefficients of the terms of the outermost sum, its constant, and a common
+All numbers of a formula are free, except exponents that belong to an operator (integers and halves)
+and bare signs. Coefficients of the terms of the outermost sum, its constant, and a common
 factor of the terms without a coefficient are linear: they are solved for exactly inside, and only
 the constants within the terms are searched (variable projection).
 """
@@ -34,13 +34,13 @@ class Constant:
     symbol: Any
     value: float
     kind: str
-    """ADDEND, FACTOR, EXPONENT or OTHER: where it stands, and so what would make it vanish."""
+    """ADDEND, FACTOR, EXPONENT or OTHER: where it occurs, which decides what makes it vanish."""
     given: Any = None
-    """As it stands in the formula; an integer need not be an estimate."""
+    """As in the formula; an integer need not be an estimate."""
 
     @property
     def vanishing(self) -> Any:
-        """The nearest number in which it would be no node of its own; None if there is none."""
+        """The nearest number that would not count as a node; None if there is none."""
         if self.kind == ADDEND:
             return sympy.Integer(0)
         if self.kind == FACTOR:
@@ -59,7 +59,7 @@ class Term:
     coefficient: float
     """As it was found."""
     written: bool = True
-    """Whether the formula has a constant for it; else it is the common factor of all such terms."""
+    """Whether the formula has a constant for it; if not, it is the common factor of such terms."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class FreeFormula:
     intercept: float
     constants: tuple[Constant, ...] = ()
     fixed: dict[Any, Any] = field(default_factory=dict)
-    """Constants set to a number in which they vanish."""
+    """Constants set to a number that makes them vanish."""
 
     @property
     def freedom(self) -> int:

@@ -19,19 +19,19 @@ _SYMBAYES = Method(
     "All parameters at their defaults but for operators, seconds, cores and seed; the most "
     "probable formula.",
     "R2 is that of its own prediction, a mean over formulas, with the R2 of the formula alone "
-    "beside it. Compilation (once for a machine, about ten seconds) is not counted. It may stop "
+    "beside it. Compilation (once per machine, about ten seconds) is not counted. It may stop "
     "before time is up. In its favour: its search was tuned on these problems, the peers' were "
     "not.",
 )
 
 METHODS = {method.name: method for method in (_SYMBAYES, *PEERS)}
 
-#: Those that a comparison runs unless told otherwise.
+#: Those that a comparison runs by default.
 COMPARED = tuple(name for name, method in METHODS.items() if method.tested)
 
 
 def version(method: Method) -> str:
-    """Return what tells two versions of a method apart.
+    """Return what distinguishes two versions of a method.
 
     For symbayes a hash over its sources, so that no result of other code is taken for its own.
     """

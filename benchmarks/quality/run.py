@@ -1,4 +1,4 @@
-"""Run methods on problems and keep the results; what was run already is skipped.
+"""Run methods on problems and store the results; finished runs are skipped.
 
 python -m benchmarks.quality.run --sweep peers              all runs of one table of the report
 python -m benchmarks.quality.run --suite feynman --every 3 --noise 0 0.01 --methods symbayes
@@ -55,10 +55,10 @@ class Session:
     versions: dict[str, str]
     commit: str
     judging: threading.Lock = field(default_factory=threading.Lock)
-    """SymPy is not made for threads; suites that draw formulas use it as well."""
+    """SymPy is not thread-safe; suites that draw formulas use it as well."""
 
     def identity(self, task: Task) -> Record:
-        """Return what makes a run this run."""
+        """Return what identifies a run."""
         return {
             "suite": task.suite,
             "problem": task.name,
@@ -111,7 +111,7 @@ def plan(options: argparse.Namespace) -> list[Task]:
 
 
 def core_sets(n_sets: int, cores: int) -> list[set[int] | None]:
-    """Return the cores of each slot: none in two of them. None: not bound to any."""
+    """Return the cores of each slot, none of them in two slots; None: not bound to any."""
     if not hasattr(os, "sched_getaffinity"):
         return [None] * n_sets
     available = sorted(os.sched_getaffinity(0))
@@ -123,7 +123,7 @@ def core_sets(n_sets: int, cores: int) -> list[set[int] | None]:
 
 
 def work(session: Session, tasks: Sequence[Task], n_jobs: int) -> None:
-    """Work through the tasks, so many at a time."""
+    """Work through the tasks, `n_jobs` of them at a time."""
     waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
     for task in tasks:
         waiting.put(task)
@@ -149,7 +149,7 @@ def work(session: Session, tasks: Sequence[Task], n_jobs: int) -> None:
                     stopped.set()
                     return
                 if stopped.is_set():
-                    return  # killed by us, so its failure is not its own
+                    return  # killed by us, so it is not to blame
                 with writing:
                     session.store.append(record)
                     done += 1
@@ -167,7 +167,7 @@ def work(session: Session, tasks: Sequence[Task], n_jobs: int) -> None:
         jobs.stop_all()
         for thread in threads:
             thread.join()
-        print("stopped; the same command goes on from here", file=sys.stderr)
+        print("stopped; the same command continues from here", file=sys.stderr)
         raise
     if errors:
         raise errors[0]
@@ -196,7 +196,7 @@ def describe(record: Record) -> str:
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return the options, those of a sweep filled in."""
+    """Return the options, filled in from the sweep where one is named."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.quality.run",
         description=__doc__,
@@ -205,16 +205,22 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--sweep", choices=SWEEPS, help="options of one table of the report; others override them")
     add("--suite", choices=suites.SUITES)
-    add("--noise", nargs="+", type=float, default=[0.0], help="parts of the rms of y")
-    add("--every", type=int, default=1, help="only every so manieth problem")
+    add(
+        "--noise",
+        nargs="+",
+        type=float,
+        default=[0.0],
+        help="noise levels, as a share of the root mean square of y",
+    )
+    add("--every", type=int, default=1, help="1: all problems, 3: every third problem")
     add("--only", nargs="+", metavar="NAME", help="only these problems")
     add("--methods", nargs="+", choices=METHODS, default=["symbayes"], metavar="METHOD")
     add("--seconds", type=float, default=60.0)
     add("--cores", type=int, default=2, help="for each run")
-    add("--seeds", type=int, default=1, help="how many")
+    add("--seeds", type=int, default=1, help="number of seeds")
     add("--first-seed", type=int, default=0)
     add("--jobs", type=int, default=1, help="runs at the same time, each on its own cores")
-    add("--again", action="store_true", help="run what was run already, too")
+    add("--again", action="store_true", help="repeat runs that are stored already")
     add("--label", help="version of symbayes to file results under, instead of a hash of its code")
     add("--data", type=Path, default=DATA)
     add("--results", type=Path, default=RESULTS)

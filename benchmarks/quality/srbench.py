@@ -1,7 +1,7 @@
 """SRBench's verdict: equal to the truth up to an added constant or a factor.
 
 Constants are rounded to three decimals on both sides before SymPy compares. Where a constant
-stands matters for rounding: 2*sqrt(x + 0.1234*y) and sqrt(4*x + 0.4936*y) are the same, but not
+occurs matters for rounding: 2*sqrt(x + 0.1234*y) and sqrt(4*x + 0.4936*y) are the same, but not
 after rounding. So there are two forms, and one that agrees is enough: the formula as it was
 written, and a normal form in which every sum under a power, in a product or under a logarithm
 starts with coefficient one. Of that form either the outermost constant or the outermost factor is
@@ -36,7 +36,7 @@ def verdict(
     wide: np.ndarray,
     decider: Decider,
 ) -> tuple[bool, str]:
-    """Return the verdict and who decided: "sympy", "numeric", or "" where it is no.
+    """Return the verdict and who decided: "sympy", "numeric", or "" if it is no.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def agreement(
 def rounded(expression: Any) -> Any:
     """Return an expression with its constants rounded, as exact fractions.
 
-    Exponents that are integers or halves are no constants.
+    Exponents that are integers or halves are not constants.
     """
     if expression.is_Number:
         if expression.is_Integer:

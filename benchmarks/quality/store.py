@@ -1,4 +1,4 @@
-"""Results of the benchmark, one file a suite; see `symbayes.experiments.records`."""
+"""Results of the benchmark, one file per suite; see `symbayes.experiments.records`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from symbayes.experiments.records import Record, Records
 
 RESULTS = ROOT / "benchmarks" / "results" / "quality"
 
-#: What makes two runs the same run.
+#: What two records of the same run have in common.
 KEY = ("suite", "problem", "noise", "seed", "method", "version", "seconds", "cores")
 
 __all__ = ["KEY", "RESULTS", "Record", "Store", "key_of"]
 
 
 def key_of(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what tells a run from all others."""
+    """Return what distinguishes a run from all others."""
     return tuple(record[name] for name in KEY)
 
 

@@ -28,7 +28,7 @@ class Runs:
         return len(self.records)
 
     def where(self, planned: int, **values: Any) -> Runs:
-        """Return the runs with these values, of which so many were planned."""
+        """Return the runs with these values, of which `planned` were planned."""
         kept = tuple(r for r in self.records if all(r[k] == v for k, v in values.items()))
         return Runs(self.method, kept, planned, self.version)
 
@@ -75,7 +75,7 @@ class Runs:
 
 
 def value_or(value: float | None, otherwise: float) -> float:
-    """Return a value, or what stands for a missing one."""
+    """Return a value, or a substitute for a missing one."""
     return otherwise if value is None else value
 
 

@@ -26,7 +26,7 @@ class Sweep:
 
     @property
     def runs(self) -> int:
-        """Runs a method and noise level."""
+        """Runs per method and noise level."""
         return self.problems * self.seeds
 
     @property
@@ -45,7 +45,7 @@ class Sweep:
 
     @property
     def command(self) -> str:
-        """What reproduces it."""
+        """The command that reproduces it."""
         options = self.options
         if self.only:  # too long to type
             options = ["--sweep", next(name for name, sweep in SWEEPS.items() if sweep == self)]

@@ -1,4 +1,4 @@
-"""What symbayes aims at, and what it reached."""
+"""The targets that were set for symbayes, and whether it reaches them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Goal:
 
 
 def goals(select: Select) -> list[Goal]:
-    """Return the rows of the table of goals."""
+    """Return the rows of the table of targets."""
     return [
         *_paper(select("paper", "symbayes")),
         _classic(select("classic", "symbayes")),
@@ -68,7 +68,7 @@ def _paper(runs: Runs) -> list[Goal]:
 
 
 def _times(runs: Runs) -> list[float]:
-    """Return when the formula was there; never, where it was not found."""
+    """Return when the formula was found; infinity if it was not."""
     return [r["found_at"] if r.get(_EXACT) else math.inf for r in runs.records]
 
 
@@ -91,7 +91,7 @@ def _feynman(runs: Runs) -> list[Goal]:
             _goal(
                 f"Feynman formulas, noise {noise:g}",
                 "right structure",
-                f"{least} %; {wished} % is wished for",
+                f"{least} %; {wished} % would be better",
                 part,
                 _both(part),
                 ok,

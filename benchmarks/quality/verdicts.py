@@ -1,7 +1,7 @@
-"""The two verdicts on a formula, side by side.
+"""The two verdicts on a formula.
 
-*SRBench's*: with constants rounded to three decimals, found minus truth is a constant or found
-over truth a non-zero constant (`srbench.py`).
+*SRBench's*: with constants rounded to three decimals, the difference between the formula found and
+the truth is constant, or their ratio is a non-zero constant (`srbench.py`).
 
 *Right structure*: with its constants refitted in float64 to the truth without noise, the formula
 agrees with the truth to 1e-6 of the spread (root mean square, on the training rows and on 1,000
@@ -10,7 +10,7 @@ bloated superset does not count.
 
 Nodes of the refitted formula are counted, without the constants that the refit makes vanish: a
 factor that may be 1, an added constant that may be 0, an exponent that may be an integer or a
-half. With noise the formula 1.002*x0*x1 - 0.03 has the structure x0*x1. Common factors may stand in
+half. With noise the formula 1.002*x0*x1 - 0.03 has the structure x0*x1. Common factors may be in
 front of the outermost sum (`nodes.least`, for the truth as well). A term that depends on a column
 is counted in full even where its coefficient is refitted to 0.
 """

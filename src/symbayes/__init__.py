@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from .formula.formula import Formula
     from .formula.operators import OPERATOR_SETS, OPERATORS
     from .inputs.prior import NoisePrior, TermsPrior, TreePrior
+    from .inputs.sampler_settings import PaperSampler, TemperedSampler
     from .inputs.validation import DataWarning
     from .loading import load
     from .regressor import BayesianSymbolicRegressor
-    from .samplers.paper import PaperSampler
-    from .samplers.run.elsewhere import ClusterError
-    from .samplers.tempered import TemperedSampler
+    from .samplers.run.remote import ClusterError
     from .show.progress import Progress
     from .storage.archive import ModelFileError
 
@@ -28,16 +27,16 @@ _HOMES = {
     "OPERATORS": "formula.operators",
     "OPERATOR_SETS": "formula.operators",
     "BayesianSymbolicRegressor": "regressor",
-    "ClusterError": "samplers.run.elsewhere",
+    "ClusterError": "samplers.run.remote",
     "ConvergenceWarning": "cautions",
     "DataWarning": "inputs.validation",
     "Formula": "formula.formula",
     "ModelFileError": "storage.archive",
     "NoisePrior": "inputs.prior",
-    "PaperSampler": "samplers.paper",
+    "PaperSampler": "inputs.sampler_settings",
     "Progress": "show.progress",
     "SamplingWarning": "cautions",
-    "TemperedSampler": "samplers.tempered",
+    "TemperedSampler": "inputs.sampler_settings",
     "TermsPrior": "inputs.prior",
     "TreePrior": "inputs.prior",
     "load": "loading",

@@ -18,13 +18,13 @@ from .fitting.constants import Sight
 from .formula import expression as ex
 from .formula.expression import signs
 from .formula.formula import Formula
+from .inputs.parameters import RULES, check_choice, check_level, generator
 from .inputs.prior import require_count
 from .inputs.validation import Table, check_new_rows, column_name, feature_names
 from .posterior.posterior import Posterior
 from .posterior.prediction import FAR
 from .posterior.selection import pareto, select
 from .posterior.stages import Stages
-from .samplers.parameters import RULES, check_choice, check_level, generator
 from .show.report import write_report
 from .storage.model_file import save_model
 

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .answers import Answers
 from .formula.formula import Formula
+from .inputs.parameters import WAYS, check_choice
 from .inputs.prior import require_count
 from .posterior.combining import formulas_by_chain, reweighted, stack
 from .posterior.verdict import stacking_advice
-from .samplers.parameters import WAYS, check_choice
 
 Model = TypeVar("Model", bound="ChainAnswers")
 

@@ -14,14 +14,13 @@ from sklearn.metrics import r2_score
 
 from .cautions import SamplingWarning
 from .inputs.prior import NoisePrior, TermsPrior, TreePrior
+from .inputs.sampler_settings import PaperSampler, TemperedSampler
+from .inputs.task import make_task
 from .inputs.validation import check_new_target
 from .runs import Runs
-from .samplers.paper import PaperSampler
-from .samplers.pause import Point
-from .samplers.posing import pose
-from .samplers.run.placing import check_client
-from .samplers.tempered import TemperedSampler
-from .samplers.warm_start import trace_to_go_on_with
+from .samplers.run.workers import check_client
+from .samplers.sampling import trace_to_extend
+from .samplers.trace import RunState
 from .show.notebook import NotebookDisplay
 from .show.progress import Progress
 from .storage.checkpoint import begin_checkpoints, refuse_existing
@@ -241,10 +240,10 @@ class BayesianSymbolicRegressor(NotebookDisplay, Runs, RegressorMixin, BaseEstim
         began = time.monotonic()
         check_client(client)
         path = None if checkpoint is None else refuse_existing(checkpoint)
-        task = pose(self, X, y, sample_weight)
+        task = make_task(self, X, y, sample_weight)
         before = None
         if self.warm_start:
-            before = trace_to_go_on_with(
+            before = trace_to_extend(
                 getattr(self, "_earlier", None), task.problem, task.sampler, int(self.chains),
                 int(self.draws),
             )  # fmt: skip
@@ -257,7 +256,7 @@ class BayesianSymbolicRegressor(NotebookDisplay, Runs, RegressorMixin, BaseEstim
                     stacklevel=2,
                 )
         entropy = task.random_state.randint(0, 2**31 - 1, size=4).tolist()
-        start = Point(before)
+        start = RunState(before)
         checkpoints = None
         if path is not None:
             checkpoints = begin_checkpoints(path, self, task.table, entropy, start)

@@ -17,6 +17,8 @@ from .cautions import ConvergenceWarning, SamplingWarning
 from .chain_answers import ChainAnswers
 from .deadline import Deadline, OutOfTime
 from .fitting.fitter import Fitter
+from .inputs.sampler_settings import TemperedSampler
+from .inputs.task import Task, make_task
 from .inputs.validation import LARGE, Table, column_name, feature_names
 from .kernels import units
 from .posterior.diagnostics import cut_short, effort, history, nothing_new
@@ -24,15 +26,13 @@ from .posterior.listing import Lister
 from .posterior.posterior import NoFiniteModel, make_posterior, seconds_after
 from .posterior.stages import Stages
 from .posterior.verdict import judge, stacking_advice
-from .samplers.pause import Point, save_nothing
-from .samplers.posing import Task, pose
-from .samplers.run.elsewhere import ClusterError
-from .samplers.run.placing import check_client, workers_for
-from .samplers.run.running import Report, Watch, Workers
-from .samplers.run.turns import NoStart
-from .samplers.tempered import TemperedSampler
-from .samplers.trace import Find, Trace
-from .samplers.warm_start import remember
+from .samplers.run.clock import Watch
+from .samplers.run.context import RunContext
+from .samplers.run.remote import ClusterError
+from .samplers.run.scheduler import NoStart
+from .samplers.run.workers import check_client, workers_for
+from .samplers.sampling import remember, sample
+from .samplers.trace import Find, RunState, Trace
 from .show.display import Display, reports
 from .show.progress import Progress
 from .storage.checkpoint import Checkpoints, Stored, read_checkpoint
@@ -129,7 +129,7 @@ class Runs(ChainAnswers):
         began = time.monotonic()
         self._origin = stored.origin
         check_client(client)
-        task = pose(self, X, y, sample_weight)
+        task = make_task(self, X, y, sample_weight)
         stored.check_table(self, task.table)
         return self._run(
             task, stored.entropy, client, stored.checkpoints(),
@@ -142,7 +142,7 @@ class Runs(ChainAnswers):
         entropy: list[int],
         client: Any,
         checkpoints: Checkpoints | None,
-        start: Callable[[], Point],
+        start: Callable[[], RunState],
         before: Trace | None,
         began: float,
         seconds: float = 0.0,
@@ -173,8 +173,10 @@ class Runs(ChainAnswers):
             # Chains share the cores; threads of the linear algebra would only get in their way.
             with threadpool_limits(1, user_api="blas"), watch:
                 with workers_for(self.n_jobs, int(self.chains), client) as workers:
+                    save = None if checkpoints is None else partial(checkpoints.save, watch)
+                    run = RunContext(workers, watch, report, save)
                     trace = point.trace if point.finished else self._sample(
-                        task, entropy, workers, watch, report, point, checkpoints
+                        task, entropy, run, point, checkpoints
                     )  # fmt: skip
                 assert trace is not None
                 if checkpoints is not None and not point.finished:
@@ -191,25 +193,21 @@ class Runs(ChainAnswers):
         self,
         task: Task,
         entropy: list[int],
-        workers: Workers,
-        watch: Watch,
-        report: Report,
-        point: Point,
+        run: RunContext,
+        point: RunState,
         checkpoints: Checkpoints | None,
     ) -> Trace:
         sampler, problem = task.sampler, task.problem
         try:
-            return sampler.sample(
+            return sample(
+                sampler,
                 problem,
                 tune=sampler.tune if self.tune is None else int(self.tune),
                 draws=int(self.draws),
                 guesses=task.guesses,
                 seeds=np.random.SeedSequence(entropy).spawn(int(self.chains)),
-                workers=workers,
-                watch=watch,
-                progress=report,
+                run=run,
                 before=point,
-                save=save_nothing if checkpoints is None else partial(checkpoints.save, watch),
             )
         except NoStart:
             raise ValueError(

@@ -1,14 +1,16 @@
-"""The speed benchmark keeps up with the sampler whose inside it uses."""
+"""The speed benchmark still works with the sampler, whose internals it uses."""
 
 import importlib
+import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.chains import median, metered, problem_for, rates
-from benchmarks.run import MEASURES
+from benchmarks.run import DETAILS, MEASURES, PAGE, RESULTS
 
-from benchmarks import report
+from benchmarks import overview, report
 from symbayes import BayesianSymbolicRegressor, TermsPrior
 from symbayes.datasets import paper_task
 
@@ -59,16 +61,28 @@ def test_targets_and_tables():
     assert "python -m benchmarks.run --only cores" in page
 
 
+def test_pages_are_those_of_the_stored_results():
+    document = json.loads((RESULTS / "measured.json").read_text())
+    assert PAGE.read_text() == overview.overview(document)
+    assert DETAILS.read_text() == report.markdown(document)
+
+
+def test_sections_without_measurements_are_left_out():
+    document = json.loads((RESULTS / "measured.json").read_text())
+    some = [s for s in document["sections"] if s["name"] in ("memory", "default_call")]
+    page = overview.overview(document | {"sections": some})
+    assert re.findall("^## (.*)", page, re.MULTILINE) == ["How long a fit takes"]
+
+
 def test_results_of_another_machine_name_it(tmp_path):
     ours = report.to_dict(report.Section("cores", "Two cores", [], []), "today", 0.1)
     theirs = report.to_dict(report.Section("scaling", "Many cores", [], []), "today", 0.1)
     large, order = tmp_path / "large", ("cores", "scaling")
-    page = tmp_path / "page.md"
-    report.keep(large, page, {"CPU": "many"}, [theirs, ours], order)
+    report.keep(large, {"CPU": "many"}, [theirs, ours], order)
     taken = report.taken(large / "measured.json", ["scaling"])
-    report.keep(tmp_path / "own", page, {"CPU": "few"}, [ours], order)
-    report.keep(tmp_path / "own", page, {"CPU": "few"}, taken, order)
-    before, after = page.read_text().split("## Many cores")
+    report.keep(tmp_path / "own", {"CPU": "few"}, [ours], order)
+    document = report.keep(tmp_path / "own", {"CPU": "few"}, taken, order)
+    before, after = report.markdown(document).split("## Many cores")
     assert "On another machine: CPU many." in after
     assert "## Two cores" in before
     assert "another machine" not in before

@@ -1,7 +1,10 @@
-"""From stored runs to the page."""
+"""From stored runs to the pages."""
+
+import re
 
 import pytest
 from benchmarks.quality.registry import LEFT_OUT, METHODS
+from benchmarks.quality.store import Store
 from benchmarks.quality.summary import fifths, select, wilson
 from benchmarks.quality.sweeps import SWEEPS
 from benchmarks.quality.targets import goals
@@ -96,7 +99,7 @@ def test_calibration_by_fifths():
     assert high.reported == pytest.approx(0.95)
 
 
-def test_the_page(tmp_path):
+def test_the_pages(tmp_path):
     pytest.importorskip("matplotlib")
     from benchmarks.quality.report import Report
 
@@ -104,20 +107,36 @@ def test_the_page(tmp_path):
     records = comparison(PEERS.methods[:-1], share)
     for i, one in enumerate(records):
         one["commit"] = ("abc", "abc-dirty", "")[i % 3]
-    page = Report(records, {}, tmp_path).text()
-    assert "| symbayes | 1 | 18 of 21, 86% (65% to 95%) |" in page
-    assert "symbayes 1 (commit abc), on a processor." in page
-    assert "not run (0 of 21)" in page
-    for sweep in SWEEPS.values():
-        assert sweep.command in page
+    report = Report(records, {}, tmp_path)
+    page, details = report.text(), report.details()
+    assert (
+        "| symbayes | 18 of 21, 86% (65% to 95%) | 10 | 18 of 21, 86% (65% to 95%) | 10 |" in page
+    )
+    assert "| symbayes | 1 | 18 of 21, 86% (65% to 95%) |" in details
+    assert "symbayes 1 (commit abc), on a processor." in details
+    for text in (page, details):
+        assert "not run (0 of 21)" in text
+    for name, sweep in SWEEPS.items():
+        assert re.search(rf"SWEEP=.*\b{name}\b", page)
+        assert sweep.command in details
     for method in METHODS.values():
-        assert f"- **{method.label}**" in page
-        assert method.settings in page
-        assert method.handicaps in page
-    assert "pysr (adapter untested)" in page
+        assert f"- **{method.label}**" in details
+        assert method.settings in details
+        assert method.handicaps in details
+    assert "pysr (adapter untested)" in details
     for name, reason in LEFT_OUT.items():
-        assert f"- {name}: {reason}." in page
+        assert f"- {name}: {reason}." in details
     assert any("autora-theorist-bsr" in name for name in LEFT_OUT)
     for name in ("exact-against-time.svg", "r2-against-nodes.svg"):
         assert (tmp_path / name).stat().st_size > 1000
         assert f"images/{name}" in page
+
+
+def test_pages_are_those_of_the_stored_runs(tmp_path):
+    pytest.importorskip("matplotlib")
+    from benchmarks.quality.report import DETAILS, PAGE, Report
+
+    suites = sorted({sweep.suite for sweep in SWEEPS.values()})
+    report = Report([record for suite in suites for record in Store(suite)], {}, tmp_path)
+    assert PAGE.read_text() == report.text()
+    assert DETAILS.read_text() == report.details()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from symbayes import ModelFileError, PaperSampler, SamplingWarning, TemperedSampler
+from symbayes import ModelFileError, SamplingWarning, runs
 from symbayes.storage import checkpoint, whole_file
 
 from ..fits import NOISY, X, small
@@ -55,7 +55,7 @@ def test_nothing_is_there(path):
 
 @pytest.fixture
 def no_work(monkeypatch):
-    monkeypatch.setattr(TemperedSampler, "sample", lambda *_, **__: pytest.fail("no work yet"))
+    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("no work yet"))
 
 
 def test_no_folder(no_work, tmp_path):
@@ -126,7 +126,7 @@ def test_a_disk_that_has_room_again(always, path, monkeypatch):
     monkeypatch.setattr(whole_file.os, "fsync", fsync)
     with pytest.warns(SamplingWarning, match="No space left on device"):
         small(**TEMPERED, progress=progress).fit(X, NOISY, checkpoint=path)
-    monkeypatch.setattr(TemperedSampler, "sample", lambda *_, **__: pytest.fail("it is finished"))
+    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("it is finished"))
     resume(path, X, NOISY)
 
 
@@ -194,11 +194,10 @@ class Begun(Exception):
 def load(monkeypatch):
     """Resume, up to where sampling begins."""
 
-    def sample(self, *_, before, **__):
+    def sample(*_, before, **__):
         raise Begun(before)
 
-    for sampler in (TemperedSampler, PaperSampler):
-        monkeypatch.setattr(sampler, "sample", sample)
+    monkeypatch.setattr(runs, "sample", sample)
 
     def load(path):
         try:
@@ -209,7 +208,7 @@ def load(monkeypatch):
             raise
         except (TypeError, ValueError) as error:  # a forged checksum of the table, or parameter
             raise ModelFileError(f"{str(path)!r} {error}") from error
-        return checkpoint.Point(model._earlier.trace, finished=True)
+        return checkpoint.RunState(model._earlier.trace, finished=True)
 
     return load
 

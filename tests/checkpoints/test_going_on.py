@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from symbayes import ModelFileError, SamplingWarning, TemperedSampler, TreePrior
+from symbayes import ModelFileError, SamplingWarning, TemperedSampler, TreePrior, runs
 from symbayes.inputs import checksums
 from symbayes.samplers import tempered
-from symbayes.samplers.run.running import Watch
+from symbayes.samplers.run.clock import Watch
 from symbayes.show import display, progress
 from symbayes.storage import checkpoint, whole_file
 
@@ -64,7 +64,7 @@ def test_an_exact_formula(every_point):
     y = np.sqrt(X[:, 0] ** 2 + X[:, 1] ** 2 + 3)
     whole, points = every_point(small(**TEMPERED | {"tune": 8000, "chains": 4}), X, y)
     assert whole.diagnostics_["search_agreed"]
-    assert whole._earlier.trace.pause.exact
+    assert whole._earlier.trace.state.exact
     for copies in points.values():
         for copy in copies[::5]:
             assert digest(resume(copy, X, y)) == digest(whole), copy.name
@@ -154,7 +154,7 @@ def test_a_warm_start_has_checkpoints_too(every_point):
 
 def test_a_finished_run_is_there_at_once(path, monkeypatch):
     model = small(**TEMPERED).fit(X, NOISY, checkpoint=path)
-    monkeypatch.setattr(TemperedSampler, "sample", lambda *_, **__: pytest.fail("at once"))
+    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("at once"))
     content = path.read_bytes()
     resumed = resume(path, X, NOISY)
     assert_same(resumed, model)
@@ -334,5 +334,5 @@ def test_how_often(path, monkeypatch):
     watch = Watch(None, started=0.0)
     for _ in range(1000):
         now += 1.0
-        kept.save(watch, checkpoint.Point)
+        kept.save(watch, checkpoint.RunState)
     assert written == [60.0, 315.0, 570.0, 825.0]

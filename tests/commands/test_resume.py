@@ -13,7 +13,7 @@ import pytest
 
 from symbayes import BayesianSymbolicRegressor
 from symbayes.cli import main
-from symbayes.samplers.run.running import Watch
+from symbayes.samplers.run.clock import Watch
 from symbayes.show.display import Display
 from symbayes.storage import checkpoint
 

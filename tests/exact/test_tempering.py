@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from numba import config, typeof, void
 
+from symbayes.inputs.sampler_settings import TemperedSampler
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.ladder import Ladder
 from symbayes.kernels.rng import seed_state
-from symbayes.samplers import rounds, tempered
+from symbayes.samplers import tempered
 from symbayes.samplers.ladder import Replicas
-from symbayes.samplers.run.running import Watch, Workers
-from symbayes.samplers.tempered import TemperedSampler
+from symbayes.samplers.run.clock import Watch
+from symbayes.samplers.run.context import RunContext
+from symbayes.samplers.run.workers import Workers
 
 from .. import naive
 from ..problems import table
@@ -168,10 +170,9 @@ def p_value_of_sampler(case, n, draws, settings, tune=300, seed=0):
     """Run one ladder a seed through the sampler itself; compare the last draw of each."""
     space = space_of(case)
     with Workers(1) as workers:
-        trace = settings.sample(
-            space.problem, tune=tune, draws=draws, guesses=[],
-            seeds=np.random.SeedSequence(seed).spawn(n), workers=workers, watch=Watch(None),
-            progress=lambda *report: None,
+        trace = tempered.sample(
+            settings, space.problem, tune=tune, draws=draws, guesses=[],
+            seeds=np.random.SeedSequence(seed).spawn(n), run=RunContext(workers, Watch(None)),
         )  # fmt: skip
     nodes, terms = np.zeros((n, space.width), space.pack([]).dtype), np.zeros(n, np.int64)
     for i, chain in enumerate(trace.chains):
@@ -204,10 +205,9 @@ def test_a_long_run_that_was_thinned_has_the_exact_probabilities(monkeypatch):
     for most in (64, 10_000):
         monkeypatch.setattr(tempered, "_most_kept", lambda n, most=most: most)
         with Workers(1) as workers:
-            traces[most] = SETTINGS.sample(
-                space.problem, tune=300, draws=2_000, guesses=[],
-                seeds=np.random.SeedSequence(8).spawn(16), workers=workers, watch=Watch(None),
-                progress=lambda *report: None,
+            traces[most] = tempered.sample(
+                SETTINGS, space.problem, tune=300, draws=2_000, guesses=[],
+                seeds=np.random.SeedSequence(8).spawn(16), run=RunContext(workers, Watch(None)),
             )  # fmt: skip
     thinned, full = traces[64], traces[10_000]
     assert all(len(chain) == 62 and chain.stride == 32 for chain in thinned.chains)
@@ -229,6 +229,6 @@ def test_a_long_run_that_was_thinned_has_the_exact_probabilities(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [FREE, SUMS, LEARNED, LT], ids=lambda case: case.name)
 def test_the_sampler_draws_from_the_exact_posterior_to_fine_resolution(case, monkeypatch):
-    monkeypatch.setattr(rounds, "LARGEST_ROUND", 4)
+    monkeypatch.setattr(tempered, "LARGEST_ROUND", 4)
     p = [p_value_of_sampler(case, 2_000, 12, SETTINGS, seed=seed) for seed in range(4)]
     assert min(p) > FALSE_ALARM / len(p), p

@@ -12,7 +12,7 @@ from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import ACCEPTED, LOG_LIKELIHOOD, NUMBERS, RSS
 from symbayes.kernels.moves.choice import BIRTH, DEATH, EXCHANGE
 from symbayes.kernels.run import KEPT
-from symbayes.samplers.run.turns import NoStart
+from symbayes.samplers.run.scheduler import NoStart
 
 from .. import naive
 from ..problems import problem, table, tree

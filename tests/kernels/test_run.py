@@ -10,7 +10,7 @@ from symbayes.kernels import units
 from symbayes.kernels.chain import ACCEPTED, EVALUATED, NUMBERS, PROPOSED
 from symbayes.kernels.moves.choice import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, NEWTON, SPLIT
 from symbayes.samplers.ladder import Replicas
-from symbayes.samplers.run.turns import NoStart
+from symbayes.samplers.run.scheduler import NoStart
 from symbayes.samplers.trace import empty_output, split_terms
 
 from .. import naive

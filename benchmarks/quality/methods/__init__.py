@@ -1,1 +1,1 @@
-"""One script a method, run in its own environment; `registry.py` says how each is set."""
+"""One script per method, run in its own environment; `registry.py` has the settings of each."""

@@ -1,6 +1,6 @@
-"""What the harness and a method's script hand each other, in that method's own environment.
+"""What the harness and a method's script pass to each other, in that method's own environment.
 
-`python run_X.py job.npz job.json result.json`. Standard library only, but for NumPy when called.
+`python run_X.py job.npz job.json result.json`. Standard library only, except for NumPy when called.
 """
 
 from __future__ import annotations

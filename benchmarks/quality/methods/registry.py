@@ -1,7 +1,7 @@
-"""The peers: what to install, how each is set, and what stands in the way of a fair comparison.
+"""The peers: what to install, the settings of each, and what hinders a fair comparison.
 
 All get the same rows, seconds, cores and seeds, and the operators as far as they allow; constants
-are always allowed, which is what lt amounts to. A fit whose error falls below 1e-7 of the spread
+are always allowed, which is what lt provides. A fit whose error falls below 1e-7 of the spread
 of the response ends, so that problems without noise end early; pyoperon, which cannot be stopped,
 takes its whole time.
 """
@@ -39,7 +39,7 @@ class Method:
 
     @property
     def label(self) -> str:
-        """The name, with what a reader has to know beside it."""
+        """The name, with what a reader has to know about it."""
         return self.name if self.tested else f"{self.name} (adapter untested)"
 
 
@@ -88,7 +88,7 @@ PEERS = (
         "run_hroch.py",
         ("HROCH==1.4.12", "scikit-learn==1.5.2"),
         "Its defaults in double precision, arithmetic tried ten times as often as functions; the "
-        "same climbers go on until time is up, the best by mean squared error.",
+        "same climbers continue until time is up, the best by mean squared error.",
         "No cube. No penalty on length, so that formulas come as long as its programs allow. "
         "Constants are found by mutation and are good to about seven digits. It runs in slices, "
         "which cost it up to a thirtieth of its time. Needs an old scikit-learn.",
@@ -116,9 +116,9 @@ PEERS = (
         "is up; the formula of least description length at the lowest temperature.",
         "Its prior on operators comes from formulas in an encyclopedia, not from the set given. - "
         "has one operand, no inv. arcsin, arccos and arctan, which it lacks, are added with the "
-        "prior of tan. One core whatever it is given, and Python throughout: 10 to 30 epochs a "
-        "second where its default is 1,500. Intervals and probabilities are those of the second "
-        "half of its chain.",
+        "prior of tan. One core whatever it is given, and Python throughout: 10 to 30 epochs "
+        "per second where its default is 1,500. Intervals and probabilities are those of the "
+        "second half of its chain.",
     ),
     Method(
         "bingo",

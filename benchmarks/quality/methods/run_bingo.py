@@ -1,4 +1,4 @@
-"""bingo: genetic programming on acyclic graphs, as its SRBench entry sets it."""
+"""bingo: genetic programming on acyclic graphs, with the settings of its SRBench entry."""
 
 import os
 import warnings
@@ -33,7 +33,7 @@ def main():
     X, y = job["X"], job["y"]
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    # Its number of processes; it makes them anew for each generation, which is slower than none.
+    # Its number of processes; it starts them again for each generation, which is slower than none.
     os.environ["OMP_NUM_THREADS"] = "0"
     model = Watched(
         population_size=500,

@@ -41,7 +41,7 @@ def structure(tree):
 
 
 class Search:
-    """Takes the place of its loop over epochs, which knows no time limit, and keeps samples."""
+    """Replaces its loop over epochs, which has no time limit, and keeps samples."""
 
     def __init__(self, progress, perfect):
         self.progress = progress
@@ -51,7 +51,7 @@ class Search:
         self.model, self.length = None, np.inf
 
     def __call__(self, chains, _epochs):
-        """Go on until time is up or the fit is perfect; return what its loop returns."""
+        """Continue until time is up or the fit is perfect; return what its loop returns."""
         while self.progress.left > 0:
             chains.mcmc_step()
             chains.tree_swap()
@@ -86,7 +86,7 @@ def make(operators):
     """Return a regressor with these operators."""
     prior, known = get_priors()
     chosen = dict.fromkeys(OPERATORS[name] for name in operators if name in OPERATORS)
-    # One that is not its own is as rare as the tangent.
+    # An operator that it lacks is given the prior of the tangent.
     prior = {f"Nopi_{name}": prior.get(f"Nopi_{name}", prior["Nopi_tan"]) for name in chosen}
     model = BMSRegressor(prior_par=prior)
     model.ops = {name: known.get(name, 1) for name in chosen}

@@ -40,7 +40,7 @@ TEXT = {
 }
 
 
-# The others. It wants closed functions, as its own are, so these are cut off.
+# The others. It expects closed functions, as its own are, so these are cut off.
 def _exp(x):
     return np.exp(np.minimum(x, 100.0))
 
@@ -69,7 +69,7 @@ MADE = {
 
 
 def _rmse(y, prediction, weight):
-    """Its "rmse", but for NaN, which would win its tournaments."""
+    """Its "rmse", except for NaN, which would win its tournaments."""
     error = np.sqrt(np.average((prediction - y) ** 2, weights=weight))
     return error if np.isfinite(error) else 1e300
 
@@ -123,7 +123,7 @@ def main():
         stopping_criteria=-1.0,  # never: see below
         warm_start=True,
         low_memory=True,
-        n_jobs=1,  # handing the population to and fro costs what a second process gains
+        n_jobs=1,  # sending the population back and forth costs what a second process gains
         random_state=job["seed"],
     )
     best = None

@@ -38,7 +38,7 @@ def text(model):
 
 
 def main():
-    """Go on with the same climbers, looking at the best after each slice."""
+    """Continue with the same climbers, and look at the best after each slice."""
     job = read_job()
     X, y = job["X"], job["y"]
     warnings.simplefilter("ignore")

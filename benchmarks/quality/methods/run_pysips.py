@@ -1,4 +1,4 @@
-"""pysips: sequential Monte Carlo, again until time is up; the mode of the best fit."""
+"""pysips: sequential Monte Carlo, repeated until time is up; the mode of the best fit."""
 
 import contextlib
 import warnings
@@ -85,7 +85,7 @@ def intervals(models, X, y, X_test, seed):
 
 
 def main():
-    """Fit again and again; report the particles of the best fit."""
+    """Fit repeatedly; report the particles of the best fit."""
     job = read_job()
     X, y = job["X"], job["y"]
     warnings.simplefilter("ignore")

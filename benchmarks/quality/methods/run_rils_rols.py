@@ -1,7 +1,7 @@
 """rils-rols: iterated local search with least squares.
 
-It has no early stop and no way to look at its progress but what it prints, so it runs in a process
-of its own: the lines it prints say when the best formula changed, and a perfect fit ends it.
+It cannot be stopped early, and shows its progress only in what it prints, so it runs in its own
+process: the lines it prints say when the best formula changed, and a perfect fit ends it.
 """
 
 import multiprocessing
@@ -64,7 +64,7 @@ def all_digits(formula, X, target):
 
 
 def search(model, X, y, X_test, folder, output):
-    """Fit in a process of its own, printing to the pipe `output`."""
+    """Fit in its own process, printing to the pipe `output`."""
     os.dup2(output, 1)
     sys.stdout.reconfigure(line_buffering=True)
     model.call_model_symplify = lambda: None  # done below
@@ -75,7 +75,7 @@ def search(model, X, y, X_test, folder, output):
 
 
 def simplified(model, formula):
-    """Return the formula as the regressor would hand it out."""
+    """Return the formula as the regressor would return it."""
     model.model = formula
     try:
         model.call_model_symplify()
@@ -90,7 +90,7 @@ def main():
     X, y = job["X"], job["y"]
     model = RILSROLSRegressor(
         max_fit_calls=10**9,
-        # It goes on until the second after this one has passed.
+        # It continues until the second after this one has passed.
         max_time=max(0, round(job["seconds"]) - 1),
         complexity_penalty=0.001,
         max_complexity=50,

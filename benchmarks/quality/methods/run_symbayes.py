@@ -1,4 +1,4 @@
-"""symbayes, all parameters at their defaults but for operators, seconds, cores and seed."""
+"""symbayes, all parameters at their defaults except for operators, seconds, cores and seed."""
 
 import warnings
 from time import perf_counter
@@ -12,7 +12,7 @@ SHOWN, DRAWS = 20, 1000
 
 
 def warm_up(operators):
-    """Fit next to nothing, so that compilation, once for a machine, is not counted."""
+    """Fit next to nothing, so that compilation, once per machine, is not counted."""
     X = np.random.default_rng(0).normal(size=(20, 2))
     model = BayesianSymbolicRegressor(operators, timeout=0.5, n_jobs=1, random_state=0)
     model.fit(X, X[:, 0] + 2.0 * X[:, 1]).predict(X)

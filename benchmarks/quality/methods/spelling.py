@@ -1,4 +1,4 @@
-"""Used by the scripts: functions that most peers call alike, and what SymPy calls in NumPy."""
+"""Used by the scripts: functions that have the same name in most peers, and NumPy's for SymPy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noisy problems whose truth is in reach, to see whether reported probabilities hold.
+"""Noisy problems whose truth can be found, to see whether reported probabilities are right.
 
 Truths are drawn at random: one or two terms of a few nodes, each worth 1 to 3 standard deviations.
 Few rows with much noise leave doubt, many with little leave none; together, reported
@@ -20,7 +20,7 @@ from ..problems import FORMULA, TEST, TRAIN, Problem, stream, synthetic, uniform
 
 _PROBLEMS, _COLUMNS, _TEST_ROWS = 360, 3, 200
 _RANGES = ((-2.0, 2.0),) * _COLUMNS
-#: Problems go through all of these in turn.
+#: Problems cycle through these.
 SETTINGS = tuple(itertools.product((30, 60, 120, 300), (0.05, 0.1, 0.2, 0.4, 0.7)))
 _UNARY, _BINARY = ("sin", "exp", "square"), ("+", "*")
 OPERATORS = (*_BINARY, *_UNARY)

@@ -1,4 +1,4 @@
-"""Nguyen, Koza, Jin and others, with the rows and operators that each is known with."""
+"""Nguyen, Koza, Jin and others, with the rows and operators under which each is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..problems import TEST, TRAIN, Problem, need, stream, synthetic, uniform
 
 # Where the file gives no test rows.
 _TEST_ROWS = 1000
-#: Names of the file for operators; "const" is what `lt` and the coefficients stand for.
+#: Names of the file for operators; "const" corresponds to `lt` and the coefficients.
 _OPERATORS = {
     "add": "+",
     "sub": "-",
@@ -71,7 +71,7 @@ def _rows(spec: dict[str, Any], n_columns: int, rng: np.random.Generator) -> np.
         raise ValueError(f"rows of the kind {spec['dist']!r} are not known")
     points = spec["n_per_axis"]
     if points <= 2:
-        # R1a to R3a: 20 points are meant, but their source took the 20 for a step wherever it
+        # R1a to R3a: 20 points are intended, but their source took the 20 for a step wherever it
         # is not larger than the range. Two rows determine nothing.
         points = spec["step"]
     axis = np.linspace(spec["low"], spec["high"], points)

@@ -24,7 +24,7 @@ def names(data: Path) -> list[str]:
 
 
 def noises(name: str, asked: Sequence[float]) -> list[float]:
-    """Return 10 %, whatever is asked for."""
+    """Return 10 %, whatever levels were asked for."""
     return [_NOISE]
 
 

@@ -1,4 +1,4 @@
-"""Formulas of the Feynman set: 1,000 rows to learn from, 1,000 to test on, columns uniform."""
+"""Formulas of the Feynman set: 1,000 training rows, 1,000 test rows, columns uniform."""
 
 from __future__ import annotations
 

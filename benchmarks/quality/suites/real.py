@@ -1,4 +1,4 @@
-"""Measured data: random splits, three quarters to learn from and one to test on."""
+"""Measured data: random splits, three quarters for training and one for testing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symbayes.formula.operators import OPERATOR_SETS
 from ..problems import TRAIN, Problem, need, stream
 
 _TEST_SHARE = 0.25
-#: Headers of the response; the last column where there is none of them.
+#: Headers of the response; the last column if there is none of them.
 _RESPONSES = ("target", "Y")
 
 
@@ -24,7 +24,7 @@ def names(data: Path) -> list[str]:
 
 
 def noises(name: str, asked: Sequence[float]) -> list[float]:
-    """Return 0: the data has the noise it has."""
+    """Return 0: no noise is added to measured data."""
     return [0.0]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from .. import __version__
 from ..experiments.reproduce import ALL, EXPERIMENTS, METHODS, TASKS
 from ..formula.operators import OPERATOR_SETS
-from ..samplers.parameters import RULES, WAYS
+from ..inputs.parameters import RULES, WAYS
 from . import demo, fit, info, predict, report, reproduce, resume, show
 from .parsing import (
     Parser,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..samplers.run.running import Watch
+from ..samplers.run.clock import Watch
 from .destinations import rescue_path
 from .messages import say
 from .statuses import INTERRUPTED

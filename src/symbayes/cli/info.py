@@ -10,10 +10,10 @@ from typing import Any
 from joblib import cpu_count
 
 from .. import __version__
+from ..inputs.parameters import check_parameters
 from ..inputs.validation import feature_names
 from ..kernels import units
 from ..runs import MOST_ROWS_KEPT
-from ..samplers.parameters import check_parameters
 from .answer_text import wrapped
 from .facts import n_rows
 from .models import read_model

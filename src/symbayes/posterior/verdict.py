@@ -70,10 +70,8 @@ def judge(
 
 def _is_exact(trace: Trace, limit: float) -> bool:
     """Return whether the second half of the draws are those of an exact formula."""
-    return (
-        trace.pause is not None
-        and trace.pause.exact
-        and all((chain.rss[len(chain) // 2 :] <= limit).all() for chain in trace.chains)
+    return trace.state.exact and all(
+        (chain.rss[len(chain) // 2 :] <= limit).all() for chain in trace.chains
     )
 
 

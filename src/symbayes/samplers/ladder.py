@@ -1,8 +1,8 @@
-"""One ladder: replicas of a chain at several temperatures, with all that belongs to them."""
+"""One ladder: replicas of a chain at several temperatures, and their state as small arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,15 +14,23 @@ from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Ch
 from ..kernels.ladder import Ladder
 from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
+from ..kernels.tree import NODE
 from ..kernels.tree_prior import Prior
-from .ladder_state import LadderState, restore, state_of
-from .run.turns import NoStart
-from .search.library import Shelf
-from .trace import Output, empty_output, packed_output, state_size, state_sizes, unpack
+from .run.scheduler import NoStart
+from .search.library import LibraryCache
+from .trace import (
+    LadderState,
+    Output,
+    empty_output,
+    packed_output,
+    state_size,
+    state_sizes,
+    unpack,
+)
 
 #: How often constants move: the share of such moves, and the `lt` nodes for half of it.
 MOVE_SHAPE = (0.5, 1.0)
-#: Draws a call of the loop at most, which bounds the memory of the output arrays.
+#: Draws per call of the loop at most, which bounds the memory of the output arrays.
 LARGEST_ROUND = 64
 # Draws between two stops of a round in parts, at least.
 _FEWEST_AT_ONCE = 8
@@ -32,6 +40,12 @@ _ORDINARY_NODES = 18.0
 _NEGLIGIBLE = 1.0e-9
 # A pair that never rejects still gets some room, so that temperatures stay apart.
 _LEAST_REJECTION = 0.01
+#: Arrays of a chain that follow from its trees. Trees are stored without the gaps between them, all
+#: other arrays of a chain as they are.
+DERIVED = ("columns", "gram", "dots")
+_STORED = tuple(name for name in Chain._fields if name not in (*DERIVED, "nodes"))
+#: What a chain learns of its prior; the rest follows from the problem.
+LEARNED = ("operator_cdf", "feature_cdf", "scales")
 
 
 @dataclass(frozen=True)
@@ -65,22 +79,14 @@ class Replicas:
         self.chains = Chain(*_repeated(chain._replace(columns=columns[0, :0]), n))._replace(
             rng=np.array([seed_state(s) for s in seeds[:n]]), columns=columns
         )
-        # Replicas whose columns are not there, since the state came from elsewhere.
+        # Replicas whose columns are not there, since only their state was restored.
         self._without_columns = np.zeros(n, bool)
         self.priors = Prior(*_repeated(problem.new_prior(MOVE_SHAPE), n))
         self.tables = problem.tables()
         self.scratch = problem.new_scratch()
         #: Share of proposals whose constants are optimised; 0 keeps the sampler exact.
         self.optimised = 0.0
-        self.ladder = Ladder(
-            rng=seed_state(seeds[n]),
-            power=np.array(powers, dtype=float),
-            replica=np.arange(n),
-            rejected=np.zeros(n - 1),
-            tried=np.zeros(n - 1, np.int64),
-            clock=np.zeros(2, np.int64),
-            direction=np.zeros(n, np.int64),
-        )
+        self.ladder = _new_temperatures(seeds[n], powers)
         self.output: Output = empty_output(
             LARGEST_ROUND, problem.most_terms * problem.max_nodes, KEPT + n
         )
@@ -92,7 +98,7 @@ class Replicas:
 
     @classmethod
     def restored(cls, problem: Problem, state: LadderState) -> Replicas:
-        """Return a ladder that goes on from a state of another on the same problem."""
+        """Return a ladder that continues from the state of another on the same problem."""
         ladder = cls.blank(problem, state)
         ladder.restore(state)
         return ladder
@@ -119,60 +125,51 @@ class Replicas:
         return done
 
     def carry_out(
-        self, order: Round, shelf: Shelf, in_parts: bool = False
+        self, order: Round, libraries: LibraryCache, in_parts: bool = False
     ) -> Generator[int | None, None, int]:
         """Do what a round asks for; return the number of draws, the last ones now in `output`.
 
-        Where it may be the last time, it stops in parts after half of what is left, and again.
+        It stops where it could end, and yields the number of draws until then: between two times,
+        and in parts also after half of what is left of the last time, and again.
         """
         made = 0
         for time in range(1, order.times + 1):
             if time > 1:
                 yield made
-            in_parts_now = in_parts and time == order.times
-            done, exact = yield from self._draw(order, in_parts_now, made)
+            done = 0
+            while True:
+                n = left = order.n_draws - done
+                if in_parts and time == order.times:
+                    n = min(left, max(_FEWEST_AT_ONCE, left // 2))
+                done += self.run(order.steps, 1, n, order.good_enough, done)
+                good_enough = done > 0 and self.output[2][done - 1, RSS] <= order.good_enough
+                if good_enough or done == order.n_draws:
+                    break
+                yield made + done
             if order.offer:
-                self.offer(shelf)
+                self.offer(libraries)
             made += done
-            if exact:
+            if good_enough:
                 break
         return made
 
-    def _draw(
-        self, order: Round, in_parts: bool, made: int
-    ) -> Generator[int, None, tuple[int, bool]]:
-        """Make the draws of a round; return their number, and whether the last is good enough.
-
-        It stops in between where it could end, and yields all draws until then: those `made` before
-        this round, and its own.
-        """
-        total, done = order.n_draws, 0
-        while True:
-            left = total - done
-            n = min(left, max(_FEWEST_AT_ONCE, left // 2)) if in_parts else left
-            done += self.run(order.steps, 1, n, order.good_enough, done)
-            good_enough = done > 0 and bool(self.output[2][done - 1, RSS] <= order.good_enough)
-            if good_enough or done == total:
-                return done, good_enough
-            yield made + done
-
     def state(self) -> LadderState:
-        """Return all that has to be known to go on elsewhere, or later, with the same draws."""
+        """Return all that it takes to make the same draws in another process, or later."""
         return state_of(self.chains, self.priors, self.ladder._asdict(), self.optimised)
 
     def restore(self, state: LadderState) -> None:
-        """Go on from a state of a ladder on the same problem."""
-        restore(state, self.chains, self.priors, self.ladder._asdict())
+        """Continue from the state of a ladder on the same problem."""
+        restore_state(state, self.chains, self.priors, self.ladder._asdict())
         self.optimise(state.share)
         self._without_columns[:] = True
 
-    def kept(self, order: Round, n_draws: int) -> tuple[np.ndarray, ...]:
+    def packed_draws(self, order: Round, n_draws: int) -> tuple[np.ndarray, ...]:
         """Return the draws of a round, as they are sent."""
         return packed_output(self.output, n_draws if order.keep else 0)
 
-    def receive(self, kept: tuple[np.ndarray, ...]) -> None:
-        """Take the draws of a round that was carried out elsewhere."""
-        unpack(self.output, kept)
+    def receive_draws(self, packed: tuple[np.ndarray, ...]) -> None:
+        """Take the draws of a round that another process has carried out."""
+        unpack(self.output, packed)
 
     def _make_columns(self, missing: np.ndarray) -> None:
         """Make columns where they are missing, which is then set to false."""
@@ -270,24 +267,12 @@ class Replicas:
         """Fit terms that were put, so that their log-likelihood is known; no step is made."""
         self.run(1, 1, 0)
 
-    def coldest(self) -> list[np.ndarray]:
-        """Return a copy of the coldest state with all that belongs to it."""
-        r = self.cold
-        rows = [array[r].copy() for array in self.chains]
-        return [*rows, self._without_columns[r : r + 1].copy()]
-
-    def put_back(self, coldest: list[np.ndarray]) -> None:
-        """Give the coldest replica back what it was, at no cost."""
-        r = self.cold
-        for array, kept in zip((*self.chains, self._without_columns), coldest, strict=True):
-            array[r] = kept
-
-    def offer(self, shelf: Shelf) -> None:
+    def offer(self, libraries: LibraryCache) -> None:
         """Add the term to the coldest state that explains most of its residual, if that helps."""
         problem, trees = self.problem, self.trees()
         if len(trees) >= problem.most_terms or isinstance(problem.terms, int):
             return
-        tree = shelf.library_for(problem).best_for(self.residual(), trees)
+        tree = libraries.library_for(problem).best_for(self.residual(), trees)
         if tree is None or len(tree) > problem.max_nodes:
             return
         before = self.score
@@ -302,11 +287,11 @@ class Replicas:
         for t in range(len(self.ladder.power)):
             mine, source = int(self.ladder.replica[t]), int(other.ladder.replica[t])
             self.put(other.trees(source), mine)
-            for name in ("scales", "operator_cdf", "feature_cdf"):
+            for name in LEARNED:
                 getattr(self.priors, name)[mine] = getattr(other.priors, name)[source]
 
     def spread(self, trees: list[np.ndarray], nats: float) -> None:
-        """Give a state to all temperatures at which it is better by more than so many nats.
+        """Give a state to all temperatures at which it is better by more than `nats`.
 
         One far better state alone at temperature one would wander up the ladder, since at
         neighbouring temperatures all states but it are out of date.
@@ -362,9 +347,99 @@ def mean_cost(ladders: Sequence[Replicas]) -> float:
     return float(np.maximum(1.0, nodes / _ORDINARY_NODES).mean())
 
 
+def _new_temperatures(seed: np.random.SeedSequence, powers: np.ndarray) -> Ladder:
+    n = len(powers)
+    return Ladder(
+        rng=seed_state(seed),
+        power=np.array(powers, dtype=float),
+        replica=np.arange(n),
+        rejected=np.zeros(n - 1),
+        tried=np.zeros(n - 1, np.int64),
+        clock=np.zeros(2, np.int64),
+        direction=np.zeros(n, np.int64),
+    )
+
+
 def _repeated(arrays: tuple, n: int) -> list[np.ndarray]:
-    """Return arrays with so many copies of each, one below the other."""
+    """Return arrays with n copies of each, one below the other."""
     result = [zeros((n, *array.shape), array.dtype) for array in arrays]
     for many, one in zip(result, arrays, strict=True):
         many[:] = one
     return result
+
+
+def state_of(
+    chains: Chain, priors: Prior, own: Mapping[str, np.ndarray], share: float
+) -> LadderState:
+    """Return the state of chains that are stored in one set of arrays."""
+    parts = []
+    for r, start in _starts(chains):
+        nodes = chains.nodes[r, start:]
+        parts.append(nodes[: state_size(nodes, 1)])
+    return LadderState(
+        nodes=np.concatenate([chains.nodes[0, :0], *parts], dtype=NODE),
+        chains={name: getattr(chains, name).copy() for name in _STORED},
+        priors={name: getattr(priors, name).copy() for name in LEARNED},
+        own={name: array.copy() for name, array in own.items()},
+        share=float(share),
+    )
+
+
+def restore_state(
+    state: LadderState, chains: Chain, priors: Prior, own: Mapping[str, np.ndarray]
+) -> None:
+    """Write a state to arrays of the same problem; what follows from the trees is left as it is."""
+    for name in _STORED:
+        getattr(chains, name)[...] = state.chains[name]
+    for name in LEARNED:
+        getattr(priors, name)[...] = state.priors[name]
+    for name, array in own.items():
+        array[...] = state.own[name]
+    rest = state.nodes
+    for r, start in _starts(chains):
+        size = state_size(rest, 1)
+        chains.nodes[r, start : start + size] = rest[:size]
+        rest = rest[size:]
+
+
+def same_state(first: LadderState, second: LadderState) -> bool:
+    """Return whether two states are the same, bit for bit."""
+    return first.share == second.share and all(
+        one.tobytes() == two.tobytes()
+        for one, two in zip(_arrays(first), _arrays(second), strict=True)
+    )
+
+
+def state_like(problem: Problem, powers: np.ndarray | None) -> LadderState:
+    """Return a state that has the names, types and shapes of any other on this problem.
+
+    Without powers it is that of a chain of the paper's sampler.
+    """
+    seed = np.random.SeedSequence(0)
+    chain, prior = problem.new_chain(seed), problem.new_prior(MOVE_SHAPE)
+    own = {"clock": np.zeros(1, np.int64)}
+    if powers is not None:
+        own = _new_temperatures(seed, powers)._asdict()
+    n = 1 if powers is None else len(powers)
+
+    def repeated(arrays: Chain | Prior, names: Sequence[str]) -> dict[str, np.ndarray]:
+        every = {name: getattr(arrays, name) for name in names}
+        return {name: np.broadcast_to(one, (n, *one.shape)) for name, one in every.items()}
+
+    return LadderState(
+        np.empty(0, NODE), repeated(chain, _STORED), repeated(prior, LEARNED), own, 0.0
+    )
+
+
+def _arrays(state: LadderState) -> Iterator[np.ndarray]:
+    yield state.nodes
+    for arrays in (state.chains, state.priors, state.own):
+        yield from (arrays[name] for name in sorted(arrays))
+
+
+def _starts(chains: Chain) -> Iterator[tuple[int, int]]:
+    """Yield replica and first node of every tree in use."""
+    max_nodes = chains.nodes.shape[1] // chains.slots.shape[1]
+    for r, n_terms in enumerate(chains.n_terms[:, 0]):
+        for slot in chains.slots[r, : max(0, n_terms)]:
+            yield r, int(slot) * max_nodes

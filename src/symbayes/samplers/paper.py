@@ -7,148 +7,115 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..inputs.prior import NoisePrior, require_count
 from ..inputs.problem import Problem
+from ..inputs.sampler_settings import PaperSampler
 from ..kernels import units
 from ..kernels.chain import LOG_LIKELIHOOD, PROPOSED, RSS, Chain
 from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
-from .ladder_state import LadderState, restore, state_of
-from .pause import Pause, Point, Save, save_nothing
-from .run.running import Look, Report, Status, Watch, Workers, run_rounds
-from .run.turns import NoStart
-from .search.library import Shelf
-from .trace import ChainTrace, Output, Trace, empty_output, packed_output, split_terms, unpack
+from .ladder import restore_state, state_of
+from .run.clock import run_in_rounds
+from .run.context import Look, RunContext, Status
+from .run.scheduler import NoStart
+from .search.library import LibraryCache
+from .trace import (
+    ChainTrace,
+    DrawingState,
+    LadderState,
+    Output,
+    RunState,
+    Trace,
+    empty_output,
+    packed_output,
+    split_terms,
+    unpack,
+)
 
 # Trees proposed in the smallest round, and rounds of that size in the largest.
 _TREES_A_UNIT = 250
 _LARGEST_ROUND = 8
+# The share of Stay is n_l / (4 (n_l + 3)) for n_l linear transforms.
+_MOVE_SHAPE = (0.25, 3.0)
 
 
-@dataclass(frozen=True)
-class PaperSampler:
-    """Settings of the paper's sampler, "Bayesian Symbolic Regression" (Jin et al., 2019).
+def sample(
+    settings: PaperSampler,
+    problem: Problem,
+    *,
+    tune: int,
+    draws: int,
+    guesses: list[list[np.ndarray]],
+    seeds: list[np.random.SeedSequence],
+    run: RunContext,
+    before: RunState | None = None,
+) -> Trace:
+    """Run one chain per seed, from the guesses or from `before`; return the accepted models."""
+    chains = [PaperChain(problem, seed) for seed in seeds]
+    earlier = None if before is None else before.trace
+    if earlier is not None:
+        for chain, state, draws_of in zip(
+            chains, earlier.state.ladders, earlier.chains, strict=True
+        ):
+            chain.restore(state)
+            chain.trace = draws_of.copy()
+    elif guesses:
+        for i, chain in enumerate(chains):
+            chain.begin_at(guesses[i % len(guesses)])
 
-    Trees are updated in turn by seven reversible moves, constants by reversible jump. Each chain
-    stops after `max_trees` proposed trees, or when `tune + draws` models were accepted; the first
-    `tune` of them, at most half of all, are left out of the posterior. An accepted model counts as
-    long as it was held.
+    def finished(chain: PaperChain) -> bool:
+        return len(chain.trace) >= tune + draws or chain.clock[0] >= settings.max_trees
 
-    Three things do not hold as printed and are repaired:
+    def all_finished() -> bool:
+        return all(map(finished, chains))
 
-    * Prune has probability zero while a tree has at most six operators, so Grow could not be
-      undone there: Grow's share of its third is capped at one half.
-    * Delete may keep the right child, but Insert always puts the old subtree left: Insert picks
-      the side.
-    * The auxiliary variables of the reversible jump enter the ratio with the densities they are
-      really drawn from, around 1 for slopes on expansion and around 0 on shrinkage, given the
-      variances of the side they belong to. Those variances are shared by all trees, so that the
-      constants of all trees enter as well.
-
-    Parameters
-    ----------
-    max_trees : int
-        Trees proposed a chain, at most.
-    """
-
-    max_trees: int = 100_000
-
-    name = "paper"
-    plug_in = True
-    #: Accepted models a chain to leave out, unless the user says otherwise.
-    tune = 2000
-    #: The noise is redrawn with every proposal, so a prior far from the data accepts nothing.
-    noise_prior = NoisePrior(shape=1.0, scale=0.01)
-    #: The share of Stay is n_l / (4 (n_l + 3)) for n_l linear transforms.
-    move_shape = (0.25, 3.0)
-
-    def __post_init__(self):
-        require_count("sampler", "max_trees", self.max_trees)
-
-    @property
-    def drawing(self) -> tuple:
-        """What draws depend on, besides the problem."""
-        return (self.name,)
-
-    def sample(
-        self,
-        problem: Problem,
-        *,
-        tune: int,
-        draws: int,
-        guesses: list[list[np.ndarray]],
-        seeds: list[np.random.SeedSequence],
-        workers: Workers,
-        watch: Watch,
-        progress: Report,
-        before: Point | None = None,
-        save: Save = save_nothing,
-    ) -> Trace:
-        """Run one chain a seed, from the guesses if there are any; return the accepted models.
-
-        From a point that a run has reached `before`, it goes on. Such points are told to `save`.
-        """
-        runs = [PaperChain(problem, seed) for seed in seeds]
-        earlier = None if before is None else before.trace
-        if earlier is not None:
-            guesses = []
-            for run, state, trace in zip(runs, earlier.pause.ladders, earlier.chains, strict=True):
-                run.restore(state)
-                run.trace = trace.copy()
-        for i, run in enumerate(runs if guesses else []):
-            run.begin_at(guesses[i % len(guesses)])
-
-        def finished(run: PaperChain) -> bool:
-            return len(run.trace) >= tune + draws or run.clock[0] >= self.max_trees
-
-        def advance(active: list[PaperChain], n: int) -> None:
-            orders = [
-                Trees(
-                    min(n * _TREES_A_UNIT, int(self.max_trees) - int(run.clock[0])),
-                    tune + draws - len(run.trace),
-                )
-                for run in active
-            ]
-            for run, made in zip(active, workers.advance(active, orders), strict=True):
-                if made is None:
-                    raise NoStart
-                run.trace.extend(run.output, made, run.times)
-
-        def tell(n: int, ended: bool = False) -> None:
-            done = min(n * _TREES_A_UNIT, self.max_trees)
-            progress(Status("trees", done, self.max_trees, lambda: _look(runs), ended))
-
-        def so_far() -> Trace:
-            made = max(0, max(len(run.trace) for run in runs) - tune)
-            return Trace(
-                chains=[run.trace for run in runs],
-                weights=[],
-                counts=np.array([run.chain.counts for run in runs]),
-                seconds=0.0 if earlier is None else earlier.seconds,
-                pause=Pause([run.state() for run in runs], made),
+    def advance(n: int) -> None:
+        active = [chain for chain in chains if not finished(chain)]
+        orders = [
+            Trees(
+                min(n * _TREES_A_UNIT, int(settings.max_trees) - int(chain.clock[0])),
+                tune + draws - len(chain.trace),
             )
+            for chain in active
+        ]
+        for chain, made in zip(active, run.workers.advance(active, orders), strict=True):
+            if made is None:
+                raise NoStart
+            chain.trace.extend(chain.output, made, chain.times)
 
-        def after(n: int) -> None:
-            tell(n)
-            save(lambda: Point(so_far()))
-
-        units_in_all = -(-self.max_trees // _TREES_A_UNIT)
-        n = run_rounds(
-            lambda n: advance([run for run in runs if not finished(run)], n),
-            units_in_all, watch, 1.0, after, _LARGEST_ROUND, lambda: all(map(finished, runs)),
-        )  # fmt: skip
-        complete = all(map(finished, runs))
-        if n == 0 and earlier is None:  # stopped before the first round: the start is all there is
-            advance(runs, 1)
-        result = so_far()
-        tell(n, ended=True)
-        return replace(
-            result,
-            weights=[_holding_times(run.trace, int(run.clock[0]), tune) for run in runs],
-            seconds=result.seconds + watch.seconds,
-            interrupted=watch.interrupted,
-            timed_out=not complete and not watch.interrupted,
+    def so_far() -> Trace:
+        made = max(0, max(len(chain.trace) for chain in chains) - tune)
+        return Trace(
+            chains=[chain.trace for chain in chains],
+            weights=[],
+            counts=np.array([chain.chain.counts for chain in chains]),
+            seconds=0.0 if earlier is None else earlier.seconds,
+            state=DrawingState([chain.state() for chain in chains], made),
         )
+
+    def tell(n: int, ended: bool = False) -> None:
+        done = min(n * _TREES_A_UNIT, settings.max_trees)
+        run.report(Status("trees", done, settings.max_trees, lambda: _look(chains), ended))
+
+    def after(n: int) -> None:
+        tell(n)
+        run.offer_state(lambda: RunState(so_far()))
+
+    n = run_in_rounds(
+        advance, -(-settings.max_trees // _TREES_A_UNIT), run.watch, after, most=_LARGEST_ROUND,
+        finished=all_finished,
+    )  # fmt: skip
+    complete = all_finished()
+    if n == 0 and earlier is None:  # stopped before the first round: the start is all there is
+        advance(1)
+    trace = so_far()
+    tell(n, ended=True)
+    return replace(
+        trace,
+        weights=[_holding_times(chain.trace, int(chain.clock[0]), tune) for chain in chains],
+        seconds=trace.seconds + run.watch.seconds,
+        interrupted=run.watch.interrupted,
+        timed_out=not complete and not run.watch.interrupted,
+    )
 
 
 @dataclass(frozen=True)
@@ -158,7 +125,7 @@ class Trees:
     n_trees: int
     """Trees to propose."""
     most_accepted: int
-    """It ends early when so many were accepted."""
+    """It ends early when this many were accepted."""
 
 
 class PaperChain:
@@ -169,7 +136,7 @@ class PaperChain:
         self.problem = problem
         self._loop = units.load(PaperSampler.name)
         self.chain = problem.new_chain(seed)
-        self.prior = problem.new_prior(PaperSampler.move_shape)
+        self.prior = problem.new_prior(_MOVE_SHAPE)
         self.scratch = problem.new_scratch()
         self.output: Output = empty_output(room, problem.most_terms * problem.max_nodes, KEPT)
         self.times = np.zeros(room, np.int64)
@@ -191,10 +158,10 @@ class PaperChain:
         self.chain.numbers[LOG_LIKELIHOOD] = np.nan
 
     def carry_out(
-        self, order: Trees, shelf: Shelf, in_parts: bool = False
+        self, order: Trees, libraries: LibraryCache, in_parts: bool = False
     ) -> Generator[None, None, int]:
         """Propose trees; return how many were accepted, now in `output` and `times`."""
-        yield from ()  # all in one part: its chains are rarely more than the cores
+        yield from ()  # all in one part: there are rarely more chains than cores
         if self._without_columns.any():
             make = units.load_make_columns()
             make(self._stacked()[0], self.problem.data, self.scratch, self._without_columns)
@@ -207,33 +174,33 @@ class PaperChain:
         return int(accepted)
 
     def state(self) -> LadderState:
-        """Return all that has to be known to go on elsewhere, or later, with the same draws."""
+        """Return all that it takes to make the same draws in another process, or later."""
         return state_of(*self._stacked(), {"clock": self.clock}, 0.0)
 
     def restore(self, state: LadderState) -> None:
-        """Go on from a state of a chain on the same problem."""
-        restore(state, *self._stacked(), {"clock": self.clock})
+        """Continue from the state of a chain on the same problem."""
+        restore_state(state, *self._stacked(), {"clock": self.clock})
         self._without_columns[:] = True
 
-    def kept(self, order: Trees, n_draws: int) -> tuple[np.ndarray, ...]:
+    def packed_draws(self, order: Trees, n_draws: int) -> tuple[np.ndarray, ...]:
         """Return the models of a round, as they are sent."""
         return (*packed_output(self.output, n_draws), self.times[:n_draws].copy())
 
-    def receive(self, kept: tuple[np.ndarray, ...]) -> None:
-        """Take the models of a round that was carried out elsewhere."""
-        unpack((*self.output, self.times), kept)
+    def receive_draws(self, packed: tuple[np.ndarray, ...]) -> None:
+        """Take the models of a round that another process has carried out."""
+        unpack((*self.output, self.times), packed)
 
     def _stacked(self) -> tuple[Chain, Prior]:
         """Return views that look like a ladder of one replica."""
         return Chain(*(a[None] for a in self.chain)), Prior(*(a[None] for a in self.prior))
 
 
-def _look(runs: list[PaperChain]) -> Look:
+def _look(chains: list[PaperChain]) -> Look:
     """Return the last accepted model of the chain where it fits best."""
-    best = min((run.trace for run in runs), key=lambda trace: trace.numbers[-1][RSS])
+    best = min((chain.trace for chain in chains), key=lambda trace: trace.numbers[-1][RSS])
     return Look(
         split_terms(best.nodes[-1], best.n_terms[-1]),
-        sum(int(run.chain.counts[PROPOSED].sum()) for run in runs),
+        sum(int(chain.chain.counts[PROPOSED].sum()) for chain in chains),
     )
 
 

@@ -1,9 +1,9 @@
-"""What is kept of a run: the trees of every draw, packed one after the other."""
+"""What is kept of a run: its draws, packed, and the states from which it can be resumed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class ChainTrace:
     made: int = 0
     """Draws made so far."""
     stride: int = 1
-    """Of so many draws in a row, the last is kept."""
+    """Every `stride`-th draw is kept."""
 
     def __len__(self) -> int:
         return len(self.n_terms)
@@ -82,7 +82,7 @@ class ChainTrace:
         self.numbers = [numbers.copy() for numbers in self.numbers[1::2]]
 
     def copy(self) -> ChainTrace:
-        """Return a trace that can go on without changing this one."""
+        """Return a trace that can grow without changing this one."""
         return replace(
             self,
             nodes=self.nodes[:],
@@ -98,7 +98,7 @@ class ChainTrace:
 
     @property
     def by_temperature(self) -> np.ndarray:
-        """Log-likelihood at each temperature, one row a draw; no columns without temperatures."""
+        """Log-likelihood at each temperature, one row per draw; no columns without temperatures."""
         return np.array([numbers[KEPT:] for numbers in self.numbers])
 
     @property
@@ -159,7 +159,7 @@ class Trace:
     settled: bool = False
     """Whether the draws agreed when drawing ended, mostly early for that reason."""
     restarts: int = 0
-    """How often warm-up had to be gone through again because a chain found something far better."""
+    """How often warm-up was repeated because a chain found something far better."""
     search_counts: np.ndarray | None = None
     """Proposals of the search made, evaluated and accepted, by move."""
     search: list[Find] = field(default_factory=list)
@@ -170,8 +170,83 @@ class Trace:
     """Whether several starts of the search came to the same end; None without a search."""
     ladders: list[LadderRecord] = field(default_factory=list)
     """One for each chain; empty without temperatures."""
-    pause: Any = None
-    """A `samplers.pause.Pause`: what it takes to go on from here."""
+    state: DrawingState = field(default_factory=lambda: DrawingState([], made=0))
+    """What it takes to make further draws."""
+
+
+@dataclass(frozen=True)
+class LadderState:
+    """The state of the chains of a ladder. All arrays are copies that nobody else writes to.
+
+    Columns and Gram matrices are left out. They follow from the trees, bit for bit, since a column
+    depends on its tree and the table alone, and an inner product on its two columns.
+    """
+
+    nodes: np.ndarray
+    """Trees in use, chain by chain and term by term, one after the other."""
+    chains: Mapping[str, np.ndarray]
+    """The small arrays of `Chain`, by name; the first axis is the replica."""
+    priors: Mapping[str, np.ndarray]
+    """The learned arrays of `Prior`, by name; the first axis is the replica."""
+    own: Mapping[str, np.ndarray]
+    """What else belongs to it, by name: the arrays of `Ladder`, or the clock of the paper."""
+    share: float
+    """How often the constants of proposals are optimised."""
+
+
+@dataclass(frozen=True)
+class DrawingState:
+    """Where the chains of a run are between two draws."""
+
+    ladders: list[LadderState]
+    made: int
+    """Draws per chain so far, as the parameter `draws` counts them."""
+    spent: float = 0.0
+    """What the draws have cost until the last full look at them, in units of ordinary ones."""
+    exact: bool = False
+    """Whether the search has found an exact formula."""
+    may_restart: bool = True
+    """Whether draws have been cheap enough so far to repeat warm-up."""
+
+
+@dataclass(frozen=True)
+class SearchState:
+    """A search between two rounds of a stage, apart from what its problem and its seeds tell."""
+
+    done: int
+    """Draws per ladder so far."""
+    spent: float
+    """What they have cost, in units of ordinary ones."""
+    stage: int
+    in_stage: int
+    """Draws per ladder in this stage."""
+    ladders: list[LadderState]
+    """The ladders on y."""
+    others: dict[int, LadderState]
+    """Those on other targets, by the number of the ladder on y that they belong to."""
+    stages: list[int]
+    """How long each ladder has been on y since its start."""
+    spawned: list[int]
+    """How many seeds were taken from that of each ladder."""
+    best: Find
+    history: list[Find]
+    ends: list[Find]
+    """The ends that starts have come to."""
+    counts: np.ndarray
+    """Proposals made, evaluated and accepted, by move, of ladders that are gone."""
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A moment between two rounds of a run, from which it can be resumed."""
+
+    trace: Trace | None = None
+    """What there is so far, with the states of the ladders; None during a search."""
+    settling: tuple[int, int] | None = None
+    """Parts of settling that are over, and draws made in the next; None once drawing has begun."""
+    search: SearchState | None = None
+    finished: bool = False
+    """Whether the trace is that of the whole run."""
 
 
 def state_size(nodes: np.ndarray, n_terms: int) -> int:

@@ -10,13 +10,13 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from ..inputs.parameters import generator
 from ..inputs.prior import require_count
 from ..inputs.validation import feature_names
 from ..posterior.grouping import columns_of, state_key, systematic
 from ..posterior.listing import fitted_formula
 from ..posterior.posterior import Posterior
 from ..posterior.prediction import Mixture
-from ..samplers.parameters import generator
 from ..version import __version__
 
 # What ArviZ 0.x says of ArviZ 1.x whenever it is imported; to_arviz is ready for both.

@@ -12,7 +12,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..posterior.listing import Lister
-from ..samplers.run.running import Report, Watch
+from ..samplers.run.clock import Watch
+from ..samplers.run.context import Report
 from .progress import SECONDS_A_REPORT, Progress, Reporter, silent
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..posterior.listing import Lister
-from ..samplers.run.running import Status, Watch
+from ..samplers.run.clock import Watch
+from ..samplers.run.context import Status
 
 #: Seconds between two reports, at least.
 SECONDS_A_REPORT = 0.25

@@ -13,17 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..cautions import SamplingWarning
 from ..inputs.checksums import checksum
+from ..inputs.task import Task
 from ..inputs.validation import Table, feature_names
-from ..samplers.ladder import Replicas
-from ..samplers.paper import PaperChain, PaperSampler
-from ..samplers.pause import Point
-from ..samplers.posing import Task
-from ..samplers.run.running import Watch
-from ..samplers.trace import Trace
+from ..samplers.run.clock import Watch
+from ..samplers.sampling import state_like
+from ..samplers.trace import RunState, Trace
 from ..version import __version__
 from .archive import Arrays, ModelFileError, damaged, read_archive, write_archive
 from .parts import Parts
@@ -80,7 +76,7 @@ class Checkpoints:
         """How to go on with a run that has stopped."""
         return f"BayesianSymbolicRegressor.resume({self.path!r}, X, y) goes on from its checkpoint"
 
-    def write(self, point: Point, seconds: float) -> None:
+    def write(self, point: RunState, seconds: float) -> None:
         """Write a checkpoint, of a run that has taken so many seconds, or raise an error."""
         run, arrays = to_parts(point)
         document = {**self._lasting, "seconds": float(seconds), "point": run}
@@ -88,7 +84,7 @@ class Checkpoints:
         write_archive(self.path, _KIND, _VERSION, document, arrays | self._values, keep=keep)
         self._damaged = False
 
-    def save(self, watch: Watch, make: Callable[[], Point]) -> None:
+    def save(self, watch: Watch, make: Callable[[], RunState]) -> None:
         """Write a checkpoint if it is time for one, or if the user ends the run here.
 
         Not of a run that was cut short already: it is not where it would have been.
@@ -99,9 +95,9 @@ class Checkpoints:
     def finish(self, watch: Watch, trace: Trace) -> None:
         """Write the end of a run, unless the user has ended it: then it is left to be gone on."""
         if not watch.interrupted:
-            self._try_to_write(Point(trace, finished=True), watch)
+            self._try_to_write(RunState(trace, finished=True), watch)
 
-    def _try_to_write(self, point: Point, watch: Watch) -> None:
+    def _try_to_write(self, point: RunState, watch: Watch) -> None:
         began = time.monotonic()
         try:
             self.write(point, watch.seconds)
@@ -120,7 +116,7 @@ class Checkpoints:
 
 
 def begin_checkpoints(
-    path: str, model: Any, table: Table, entropy: list[int], point: Point
+    path: str, model: Any, table: Table, entropy: list[int], point: RunState
 ) -> Checkpoints:
     """Write the first checkpoint of a run, so that there is one from its very beginning."""
     writer = ValueWriter()
@@ -214,17 +210,12 @@ class Stored:
                 f"{', '.join(changed)}); resume it with the table it was begun with"
             )
 
-    def point(self, task: Task, chains: int) -> Point:
+    def point(self, task: Task, chains: int) -> RunState:
         """Return the moment that the run is at."""
         parts = Parts(self.arrays)
-        problem, seed = task.problem, np.random.SeedSequence(0)
-        if isinstance(task.sampler, PaperSampler):
-            like = PaperChain(problem, seed).state()
-        else:
-            powers = task.sampler.powers(problem.data.n)
-            like = Replicas(task.sampler.in_stages(problem), seed, powers).state()
+        like = state_like(task.sampler, task.problem)
         try:
-            point = from_parts(self.run, parts, chains, like, problem)
+            point = from_parts(self.run, parts, chains, like, task.problem)
             parts.finish()
         except Damage as damage:
             raise damaged(self.path, str(damage)) from None

@@ -17,11 +17,11 @@ from ..formula.formula import Formula
 from ..formula.operators import operator_weights
 from ..formula.printing import ALL_DIGITS
 from ..inputs.column_weights import resolve_feature_weights
+from ..inputs.parameters import check_parameters, check_seed, terms_for
 from ..inputs.validation import FEWEST_ROWS, Table, feature_names
 from ..posterior.diagnostics import Diagnostics
 from ..posterior.listing import formula_table
 from ..posterior.posterior import Posterior
-from ..samplers.parameters import check_parameters, check_seed, terms_for
 from .archive import Arrays, damaged, read_archive, write_archive
 from .parts import Parts
 from .plain_values import ValueReader, ValueWriter

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs.prior import NoisePrior, TermsPrior, TreePrior
-from ..samplers.paper import PaperSampler
-from ..samplers.tempered import TemperedSampler
+from ..inputs.sampler_settings import PaperSampler, TemperedSampler
 from .archive import DTYPES, Arrays
 from .parts import Parts
 from .stored_zip import Damage

@@ -12,8 +12,7 @@ import numpy as np
 from ..inputs.problem import Problem
 from ..kernels.opcodes import FEATURE, FIRST_BINARY, N_OPCODES
 from ..kernels.tree import NODE
-from ..samplers.ladder_state import LadderState
-from ..samplers.trace import split_terms
+from ..samplers.trace import LadderState, split_terms
 from .archive import Arrays
 from .parts import LARGEST, Parts, split
 from .stored_zip import Damage

@@ -11,9 +11,17 @@ from ..inputs.problem import Problem
 from ..kernels.moves.choice import N_MOVES
 from ..kernels.run import KEPT
 from ..kernels.tree import NODE
-from ..samplers.ladder_state import LadderState
-from ..samplers.pause import Pause, Point, SearchState
-from ..samplers.trace import ChainTrace, Find, LadderRecord, Trace, split_terms
+from ..samplers.trace import (
+    ChainTrace,
+    DrawingState,
+    Find,
+    LadderRecord,
+    LadderState,
+    RunState,
+    SearchState,
+    Trace,
+    split_terms,
+)
 from .archive import Arrays
 from .parts import Parts, split
 from .stored_ladders import (
@@ -36,7 +44,7 @@ _OF_SEARCH: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def to_parts(point: Point) -> tuple[dict[str, Any], Arrays]:
+def to_parts(point: RunState) -> tuple[dict[str, Any], Arrays]:
     """Return a point as a document and arrays."""
     document: dict[str, Any] = {
         "settling": None if point.settling is None else list(point.settling),
@@ -54,7 +62,7 @@ def to_parts(point: Point) -> tuple[dict[str, Any], Arrays]:
 
 def from_parts(
     document: Any, parts: Parts, chains: int, like: LadderState, problem: Problem
-) -> Point:
+) -> RunState:
     """Return the point that a document and arrays hold, or raise a Damage.
 
     Parameters
@@ -78,15 +86,15 @@ def from_parts(
     if type(document["finished"]) is not bool or (document["finished"] and trace is None):
         raise Damage("whether its run is finished cannot be told")
     if trace is None and search is None:
-        return Point()
+        return RunState()
     if trace is None:
-        return Point(search=_search_from_parts(search, parts, chains, like, problem))
+        return RunState(search=_search_from_parts(search, parts, chains, like, problem))
     made = _trace_from_parts(trace, parts, chains, like, problem)
-    return Point(made, settling, finished=document["finished"])
+    return RunState(made, settling, finished=document["finished"])
 
 
 def _trace_to_parts(trace: Trace) -> tuple[dict[str, Any], Arrays]:
-    pause, chains = trace.pause, trace.chains
+    pause, chains = trace.state, trace.chains
     document = _plain(trace, _OF_TRACE) | {"pause": _plain(pause, _OF_PAUSE)}
     document["most"] = chains[0].most
     width = KEPT + (len(pause.ladders[0].own["power"]) if _has_powers(pause.ladders) else 0)
@@ -125,7 +133,7 @@ def _trace_from_parts(
     own = _values(document, _OF_TRACE, others)
     ladders = ladders_from_arrays(parts, "ladders", n, like, problem)
     temperatures = len(like.own["power"]) if _has_powers([like]) else 0
-    pause = Pause(ladders, **_values(document["pause"], _OF_PAUSE))
+    pause = DrawingState(ladders, **_values(document["pause"], _OF_PAUSE))
     chains = _chains(document["most"], parts, n, KEPT + temperatures, problem)
     if not all(map(_are_in_order, chains, ladders)):
         raise Damage("the times of its draws cannot be")
@@ -150,7 +158,7 @@ def _trace_from_parts(
         search_counts=searched,
         search=_finds("found", parts, problem),
         ladders=records,
-        pause=pause,
+        state=pause,
     )
 
 

@@ -1,1 +1,1 @@
-"""Running chains side by side: clocks, threads, processes, clusters."""
+"""Running chains side by side: clock, scheduler, threads, processes, clusters."""

@@ -18,6 +18,7 @@ from ...formula.building import join, leaf, one_after_the_other, product_of_powe
 from ...formula.evaluation import evaluate_trees
 from ...formula.operators import OPERATORS
 from ...inputs.problem import Problem
+from . import heuristics
 from .pairs import Pairs
 
 # Expressions that are listed at most: with pairs of some 200 columns.
@@ -54,7 +55,8 @@ class Library:
         self._operators, self._table = operators, table
         self._pairs: list[Pairs] = []
         of_one = len(columns) * (1 + len(_unary(operators)))
-        if of_one + len(columns) * (len(columns) - 1) // 2 > most:
+        many = of_one + len(columns) * (len(columns) - 1) // 2 > most
+        if many and heuristics.in_use.pairs:
             most = min(most, of_one)
             self._pairs = [
                 Pairs(name, columns, table, self._root) for name in "*/" if name in operators
@@ -143,7 +145,7 @@ class Library:
         return self._tree(i), float(gain[i])
 
 
-class Shelf:
+class LibraryCache:
     """Keeps the library that was asked for last: all ladders of a search can share it.
 
     Making one takes a good part of a second. The response has no part in it.

@@ -12,7 +12,7 @@ seed gives the same result on any machine (unless a time limit cuts it short).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -25,10 +25,11 @@ from ...kernels.chain import PROPOSED
 from ...kernels.opcodes import FEATURE
 from ..exactness import exact_rss, is_exact
 from ..ladder import LARGEST_ROUND, Replicas, Round, mean_cost
-from ..pause import SearchState
-from ..run.running import Look, Report, Status, Watch, Workers
-from ..run.turns import NoStart, never
-from ..trace import Find
+from ..run.context import Look, RunContext, Status
+from ..run.scheduler import NoStart, never
+from ..run.workers import Workers
+from ..trace import Find, RunState, SearchState
+from . import heuristics
 from .factors import common_factor
 from .noise_floor import is_noise
 from .power_law import power_law_trees
@@ -84,6 +85,7 @@ class Search:
         steps: int,
         seconds: float = np.inf,
     ):
+        self._use = heuristics.in_use
         problem = for_searching(problem)
         rows = some_rows(problem, _SEARCH_ROWS)
         self.problem = problem.on_rows(rows)
@@ -95,8 +97,12 @@ class Search:
         self._original = problem
         # What is found on another target comes back as one term.
         self._one_term = not isinstance(problem.terms, int) or problem.terms == 1
-        self._targets = usable(self._y, problem.operator_weights) if self._one_term else []
-        self._divided = self._without_factor(seconds) if self._one_term else []
+        self._targets: list[Target] = []
+        if self._one_term and self._use.targets:
+            self._targets = usable(self._y, problem.operator_weights)
+        self._divided: list[Target] = []
+        if self._one_term and self._use.common_factor:
+            self._divided = self._without_factor(seconds)
         self._counts: list[np.ndarray] = []
         self._seekers = [Seeker(seed, self._new(self.problem, seed)) for seed in seeds]
         # Half of the ladders try other targets, one after the other.
@@ -125,23 +131,17 @@ class Search:
             if not seeker.replicas.trees() or chain.score > seeker.replicas.score:
                 seeker.begin_at(chain.trees())
 
-    def run(
-        self,
-        budget: int,
-        workers: Workers,
-        watch: Watch,
-        share: float,
-        progress: Report,
-        save: Callable[[Callable[[], SearchState]], None] | None = None,
-    ) -> Found:
-        """Search for at most `budget` draws a ladder, fewer where states are large.
+    def run(self, budget: int, run: RunContext, share: float = 1.0) -> Found:
+        """Search for at most `budget` draws per ladder, fewer where states are large.
 
-        Moments at which it could be kept are told to `save`. After `restore` it goes on.
+        It ends early when this share of the time is used up. After `restore` it resumes.
         """
+        workers, watch = run.workers, run.watch
         place, exact, settled = self._place, False, False
+        offer = self._use.library
 
         def tell(ended: bool = False) -> None:
-            progress(Status("search", min(int(place.spent), budget), budget, self._look, ended))
+            run.report(Status("search", min(int(place.spent), budget), budget, self._look, ended))
 
         if place.done == 0:
             self._try_known_forms(partial(watch.out_of_time, share))
@@ -156,13 +156,14 @@ class Search:
                 times, n = self._rounds(left), min(LARGEST_ROUND, left)
                 again = left // (times * n) - 1 if times == self._most_rounds else 0
                 # Where rounds end early, what was there before can be kept, and gone on from.
-                before = self.state() if save is not None and times > 1 else None
+                before = self.state() if run.save is not None and times > 1 else None
                 stop = partial(watch.is_over if times > 1 else watch.out_of_time, share)
-                made = self._advance(n, workers, place.stage > 0, times, again, stop)
+                made = self._advance(n, workers, offer and place.stage > 0, times, again, stop)
                 cut = stop()
                 n = made if cut else times * n
-                if place.stage == 0 and 0 <= _PREPARE - place.in_stage < n and budget > _STAGE:
-                    workers.prepare(self.problem, partial(watch.out_of_time, share))
+                halfway = place.stage == 0 and 0 <= _PREPARE - place.in_stage < n
+                if offer and halfway and budget > _STAGE:
+                    workers.prepare_library(self.problem, partial(watch.out_of_time, share))
                 place.advance(n, mean_cost([seeker.at_work for seeker in self._seekers]))
                 for seeker in self._seekers:
                     if seeker.other is not None and is_exact(seeker.other):
@@ -173,8 +174,8 @@ class Search:
                 exact = any(is_exact(seeker.replicas) for seeker in self._seekers)
                 if exact or place.spent >= budget:
                     break
-                if save is not None:
-                    save(partial(replace, before) if cut and before else self.state)
+                kept = before if cut else None
+                run.offer_state(partial(self._run_state, kept))
                 if watch.should_stop(share):
                     break
             exact = self._collect()
@@ -183,7 +184,7 @@ class Search:
             settled = not exact and self._settled(place.done, place.stage)
         shortest = Shortest(
             self.problem, self._seekers, self.best, self._steps,
-            partial(self._new, self.problem), self._advance, tell,
+            partial(self._new, self.problem), self._advance, tell, self._use,
         )  # fmt: skip
         if exact:
             shortest.shorten(workers, watch, share)
@@ -199,6 +200,9 @@ class Search:
             exact=exact,
             agreed=exact or settled,
         )
+
+    def _run_state(self, kept: SearchState | None) -> RunState:
+        return RunState(search=kept or self.state())
 
     def state(self) -> SearchState:
         """Return what it takes to go on from here, between two rounds of a stage."""
@@ -322,7 +326,7 @@ class Search:
         if tree is None or 2 * len(tree) > self.problem.max_nodes:
             return []
         (values,) = evaluate_trees([tree], columns_of(self.problem))
-        return divided(self._y, tree, values, operators)
+        return divided(self._y, tree, values, operators)[: None if self._use.targets else 1]
 
     def _collect(self) -> bool:
         """Take what the ladders have found; return whether it is exact."""
@@ -400,8 +404,11 @@ class Search:
             return
         seeker = self._seekers[-1]
         columns, operators = columns_of(self.problem), self.problem.operator_weights
-        trees = power_law_trees(columns, self._y, self._targets, operators, stop)
-        trees += rational_trees(columns, self._y, operators, stop)
+        trees = []
+        if self._use.power_law:
+            trees += power_law_trees(columns, self._y, self._targets, operators, stop)
+        if self._use.rational:
+            trees += rational_trees(columns, self._y, operators, stop)
         self._receive(seeker, trees)
 
     def _settled(self, done: int, stage: int) -> bool:
@@ -418,7 +425,7 @@ class Search:
             confirmed >= _CONFIRMATIONS
             and done >= _LEAST_DRAWS
             and stage > self._stages_for_targets
-            and self._only_noise_left()
+            and (not self._use.noise_floor or self._only_noise_left())
         )
 
     def _only_noise_left(self) -> bool:

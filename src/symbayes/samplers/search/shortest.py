@@ -13,9 +13,11 @@ import numpy as np
 from ...inputs.problem import Problem
 from ..exactness import is_exact
 from ..ladder import LARGEST_ROUND, Replicas, Round
-from ..run.running import Watch, Workers, advance_all
+from ..run.clock import Watch
+from ..run.workers import Workers
 from ..trace import ChainTrace, split_terms
 from .equal_parts import shorter_states
+from .heuristics import Heuristics
 from .seekers import Best, Seeker, guest
 
 # An exact formula counts as the shortest after so many rounds without one that is better by so
@@ -37,16 +39,18 @@ class Shortest:
         start: Callable[[np.random.SeedSequence], Replicas],
         advance: Callable[[int, Workers], object],
         tell: Callable[[], None],
+        use: Heuristics,
     ):
         self._problem, self._seekers, self._best = problem, seekers, best
         self._steps, self._start, self._advance, self._tell = steps, start, advance, tell
+        self._use = use
 
     def simplify(self, watch: Watch, share: float) -> None:
         """Replace parts of the best state by shorter equals, as long as that helps."""
         best, data = self._best, self._problem.data
         table = data.x.reshape(-1, len(data.y))[:, data.root_weight > 0]
         seeker = max(self._seekers, key=lambda seeker: seeker.replicas.score)
-        helped = True
+        helped = self._use.equal_parts
         while helped and not watch.should_stop(share):
             helped = False
             for trees in shorter_states(best.trees, table, self._problem.operator_weights):
@@ -65,14 +69,14 @@ class Shortest:
 
         Constants are optimised as before, and each find is the start of the next round.
         """
-        best, idle = self._best, 0
+        best, idle = self._best, 0 if self._use.shortening else _ROUNDS_TO_SHORTEN
         self.simplify(watch, share)
         while idle < _ROUNDS_TO_SHORTEN and not watch.should_stop(share):
             before = best.score
             for seeker in self._seekers:
                 seeker.replicas.put(best.trees)
             ladders = [seeker.replicas for seeker in self._seekers]
-            made = advance_all(workers, ladders, Round(self._steps, LARGEST_ROUND, keep=True))
+            made = workers.advance_all(ladders, Round(self._steps, LARGEST_ROUND, keep=True))
             for ladder, n in zip(ladders, made, strict=True):
                 score, trees = _best_draw(ladder, n)
                 best.remember(score, trees, watch.seconds)
@@ -87,7 +91,7 @@ class Shortest:
     def find_others(self, workers: Workers, watch: Watch, share: float) -> None:
         """Start anew, again and again, for other ways to write a long exact formula."""
         best = self._best
-        if sum(map(len, best.trees)) <= _SHORT:
+        if not self._use.new_starts or sum(map(len, best.trees)) <= _SHORT:
             return
         before = best.score
         for seeker in self._seekers:

@@ -1,18 +1,36 @@
-"""Going on with an earlier fit: what has to be the same, and what it needs."""
+"""The way into both samplers: begin a run, resume it, or add draws to one that is over."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..inputs.checksums import checksum
 from ..inputs.problem import Problem
-from .parameters import Sampler
-from .trace import Trace
+from ..inputs.sampler_settings import PaperSampler, Sampler
+from . import ladder, paper, tempered
+from .trace import LadderState, Trace
+
+
+def sample(settings: Sampler, problem: Problem, **options: Any) -> Trace:
+    """Return the draws of a run; see `tempered.sample` and `paper.sample` for the options."""
+    if isinstance(settings, PaperSampler):
+        return paper.sample(settings, problem, **options)
+    return tempered.sample(settings, problem, **options)
+
+
+def state_like(settings: Sampler, problem: Problem) -> LadderState:
+    """Return a state with the names, types and shapes of those of a run, without making a ladder.
+
+    Ladders of its search have the same shapes.
+    """
+    powers = None if isinstance(settings, PaperSampler) else settings.powers(problem.data.n)
+    return ladder.state_like(problem, powers)
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """A run that can be gone on with."""
+    """A run that a later fit can add draws to."""
 
     trace: Trace
     table: str
@@ -21,13 +39,13 @@ class Earlier:
     """Checksum of all parameters that draws depend on."""
 
 
-def remember(trace: Trace, problem: Problem, sampler: Sampler) -> Earlier:
-    """Return a run with what tells whether a later fit may go on with it."""
-    return Earlier(trace, _of_table(problem), _of_settings(problem, sampler))
+def remember(trace: Trace, problem: Problem, settings: Sampler) -> Earlier:
+    """Return a run with what tells whether a later fit may add draws to it."""
+    return Earlier(trace, _of_table(problem), _of_settings(problem, settings))
 
 
-def trace_to_go_on_with(
-    earlier: Earlier | None, problem: Problem, sampler: Sampler, chains: int, draws: int
+def trace_to_extend(
+    earlier: Earlier | None, problem: Problem, settings: Sampler, chains: int, draws: int
 ) -> Trace | None:
     """Return the trace of an earlier run, None if there is none that is worth it.
 
@@ -41,16 +59,16 @@ def trace_to_go_on_with(
     changed = None
     if earlier.table != _of_table(problem):
         changed = "this table is another one"
-    elif earlier.settings != _of_settings(problem, sampler):
+    elif earlier.settings != _of_settings(problem, settings):
         changed = "parameters have changed that its draws depend on"
     elif len(earlier.trace.chains) != chains:
         changed = f"it had {len(earlier.trace.chains)} chains, not {chains}"
     if changed is not None:
         raise ValueError(
-            f"warm_start=True goes on with the draws of the earlier fit, and {changed}; set "
+            f"warm_start=True adds to the draws of the earlier fit, and {changed}; set "
             "warm_start=False, or use a new model"
         )
-    made = earlier.trace.pause.made
+    made = earlier.trace.state.made
     if draws < made:
         raise ValueError(
             f"draws is {draws}, and {made} were made already; with warm_start=True it is the "
@@ -64,10 +82,10 @@ def _of_table(problem: Problem) -> str:
     return checksum([data.x, data.y, data.root_weight, problem.y_mean, problem.y_scale])
 
 
-def _of_settings(problem: Problem, sampler: Sampler) -> str:
+def _of_settings(problem: Problem, settings: Sampler) -> str:
     return checksum(
         [
-            sampler.drawing,
+            settings.drawing,
             sorted(problem.operator_weights.items()),
             problem.feature_weights,
             problem.tree_prior,

@@ -10,17 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..inputs.guesses import texts_of
-from ..inputs.prior import NoisePrior, TermsPrior, TreePrior, noise_prior, require_real, terms_prior
-from .paper import PaperSampler
-from .tempered import TemperedSampler
+from .guesses import texts_of
+from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior, require_real, terms_prior
+from .sampler_settings import SAMPLERS, PaperSampler, Sampler, TemperedSampler
 
-Sampler = TemperedSampler | PaperSampler
-
-_SAMPLERS: dict[str, type[TemperedSampler] | type[PaperSampler]] = {
-    "tempered": TemperedSampler,
-    "paper": PaperSampler,
-}
 #: Rules by which the best formula is chosen.
 RULES = ("probability", "one_standard_error", "accuracy")
 #: Ways to combine chains: each counts the same, or by stacking weights.
@@ -75,11 +68,11 @@ def check_parameters(model: Any) -> Sampler:
             "sampler must be 'tempered', 'paper', a TemperedSampler or a PaperSampler, not "
             f"{type(model.sampler).__name__}"
         )
-    if model.sampler not in _SAMPLERS:
+    if model.sampler not in SAMPLERS:
         raise ValueError(
-            f"sampler={model.sampler!r}; it must be one of {', '.join(map(repr, _SAMPLERS))}"
+            f"sampler={model.sampler!r}; it must be one of {', '.join(map(repr, SAMPLERS))}"
         )
-    return _SAMPLERS[model.sampler]()
+    return SAMPLERS[model.sampler]()
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

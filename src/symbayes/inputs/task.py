@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..formula.operators import operator_weights
-from ..inputs.column_weights import check_buildable, resolve_feature_weights
-from ..inputs.guesses import guessed_trees, known_trees, texts_of
-from ..inputs.known_terms import check_known
-from ..inputs.prior import TermsPrior, TreePrior, noise_prior
-from ..inputs.problem import Problem, make_problem
-from ..inputs.validation import Table, check_table, feature_names, target_name
-from .parameters import Sampler, check_parameters, check_seed, terms_for
+from .column_weights import check_buildable, resolve_feature_weights
+from .guesses import guessed_trees, known_trees, texts_of
+from .known_terms import check_known
+from .parameters import check_parameters, check_seed, terms_for
+from .prior import TermsPrior, TreePrior, noise_prior
+from .problem import Problem, make_problem
+from .sampler_settings import Sampler
+from .validation import Table, check_table, feature_names, target_name
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Task:
     guesses: list[list[np.ndarray]]
 
 
-def pose(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
+def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     """Check parameters and data of an estimator, which is told names and number of the columns."""
     sampler = check_parameters(model)
     random_state = check_seed(model.random_state)

@@ -1,4 +1,4 @@
-"""Rounds on the workers of a joblib backend: processes of this machine, or what Ray offers.
+"""Batches on the workers of a joblib backend: processes of this machine, or what Ray offers.
 
 The table is written to a file once, which processes of the same machine map into their memory, so
 that they share it. A process that cannot see the file gets the table itself, once.
@@ -12,49 +12,52 @@ import multiprocessing
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import joblib
 from joblib.externals.loky.process_executor import ShutdownExecutorError
 
-from .elsewhere import ClusterError, Elsewhere
-from .workbench import Bundle, Name, unknown, work
+from ...inputs.problem import Problem
+from .remote import Batch, ClusterError, Executor, ProblemKey, run_batch, unknown
 
-# How often a round is begun anew after a process has died or hung.
+# How often batches are begun anew after a process has died or hung.
 _MOST_ATTEMPTS = 4
 # The time limit of joblib raises an error of its own kind.
 _LOST = (BrokenExecutor, ShutdownExecutorError, TimeoutError, multiprocessing.TimeoutError)
 
 
-class JoblibWorkers(Elsewhere):
-    """Carry out rounds on the joblib backend that is active where this is made."""
+class JoblibExecutor(Executor):
+    """The joblib backend that is active where this is made."""
 
     def __init__(self, n_jobs: int):
         super().__init__()
         self._n_jobs = n_jobs
         self._folder = Path(tempfile.mkdtemp(prefix="symbayes-"))
-        self._written: set[Name] = set()
+        self._written: set[ProblemKey] = set()
         self._parallel = self._start()
-
-    def __exit__(self, *exception: object) -> None:
-        self._parallel.__exit__(None, None, None)
-        # Where a process still has a file open that cannot be removed, it stays.
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self) -> joblib.Parallel:
         return joblib.Parallel(self._n_jobs, batch_size=1, pre_dispatch="all").__enter__()
 
-    def _at_a_time(self) -> int:
+    def close(self) -> None:
+        self._parallel.__exit__(None, None, None)
+        # A file that a process still has open may not be removable: then it stays.
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def slots(self) -> int:
         return self._n_jobs
 
-    def _carry_out_all(self, bundles: list[Bundle]) -> list[bytes]:
-        for attempt in range(1, _MOST_ATTEMPTS + 1):
+    def run(
+        self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]
+    ) -> Sequence[bytes]:
+        for attempt in range(1, _MOST_ATTEMPTS + 1):  # all anew if a process dies or hangs
             began = time.monotonic()
-            patience = self._patience(bundles)
+            patience = self._patience(batches)
             self._parallel.timeout = None if math.isinf(patience) else patience
             try:
-                answers = self._round(bundles)
+                answers = self._attempt(batches, problems)
             except _LOST as error:
                 if attempt == _MOST_ATTEMPTS:
                     raise ClusterError(
@@ -64,51 +67,56 @@ class JoblibWorkers(Elsewhere):
                     ) from error
                 self._parallel = self._start()
                 continue
-            for bundle in bundles:
-                self._note_seconds(bundle, time.monotonic() - began)
+            for batch in batches:
+                self._note_seconds(batch, time.monotonic() - began)
             return answers
         raise AssertionError("not reached")
 
-    def _round(self, bundles: list[Bundle]) -> list[bytes]:
+    def _attempt(
+        self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]
+    ) -> list[bytes]:
         calls = (
-            joblib.delayed(_open_and_work)(bundle, [self._file(name) for name in bundle.names])
-            for bundle in bundles
+            joblib.delayed(_open_and_run)(
+                batch, [self._file(key, problems[key]) for key in batch.keys]
+            )
+            for batch in batches
         )
         answers: list[bytes | None] = list(self._parallel(calls))
         unseen = [i for i, answer in enumerate(answers) if answer is None]
         if unseen:
             again = (
-                joblib.delayed(work)(bundles[i], {n: self._problem(n) for n in bundles[i].names})
+                joblib.delayed(run_batch)(batches[i], {k: problems[k] for k in batches[i].keys})
                 for i in unseen
             )
             for i, answer in zip(unseen, self._parallel(again), strict=True):
                 answers[i] = answer
         return [answer for answer in answers if answer is not None]
 
-    def _file(self, name: Name) -> Path:
-        path = self._folder / f"{name.number}.joblib"
-        if name not in self._written:
-            joblib.dump(self._problem(name), path)
-            self._written.add(name)
+    def _file(self, key: ProblemKey, problem: Problem) -> Path:
+        path = self._folder / f"{key.number}.joblib"
+        if key not in self._written:
+            joblib.dump(problem, path)
+            self._written.add(key)
         return path
 
-    def _forget(self, name: Name) -> None:
-        if name in self._written:
+    def forget(self, key: ProblemKey) -> None:
+        super().forget(key)
+        if key in self._written:
+            self._written.remove(key)
             with contextlib.suppress(OSError):  # some systems keep a file that is in use
-                self._file(name).unlink()
-            self._written.remove(name)
+                (self._folder / f"{key.number}.joblib").unlink()
 
 
-def _open_and_work(bundle: Bundle, paths: list[Path]) -> bytes | None:
-    """Carry out a bundle; return None if this process cannot see the files of what it lacks."""
-    missing = set(unknown(bundle.names))
+def _open_and_run(batch: Batch, paths: list[Path]) -> bytes | None:
+    """Carry out a batch; return None if this process cannot see the files of what it lacks."""
+    missing = set(unknown(batch.keys))
     try:
         # Copied where it is written to, which it never is: pages are shared with all others.
         problems = {
-            name: joblib.load(path, mmap_mode="c")
-            for name, path in zip(bundle.names, paths, strict=True)
-            if name in missing
+            key: joblib.load(path, mmap_mode="c")
+            for key, path in zip(batch.keys, paths, strict=True)
+            if key in missing
         }
     except FileNotFoundError:
         return None
-    return work(bundle, problems)
+    return run_batch(batch, problems)

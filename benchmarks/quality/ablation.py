@@ -1,0 +1,248 @@
+"""What each heuristic of the search is worth: fits with one of them turned off at a time.
+
+    python -m benchmarks.quality.ablation --seconds 15 --processes 16 --out FOLDER
+    python -m benchmarks.quality.ablation --report --out FOLDER
+
+Every finished fit is a line of `FOLDER/ablation.jsonl`; the same command continues where it was
+stopped. Problems come in random order, each with all heuristics in turn, so that a part of the fits
+compares heuristics on the same problems. Each fit has one core.
+
+Without noise and with 1 %, on the formulas of the suites `feynman` and `classic`. Pairs of columns
+matter only for tables with hundreds of columns; for these there are a few formulas in five of
+400 columns (`wide`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks import environment
+
+from . import suites
+from .problems import DATA, TEST, TRAIN, Problem, stream, synthetic, uniform
+from .verdicts import Truth
+
+NOISES = (0.0, 0.01)
+KEY = ("suite", "problem", "noise", "seed", "off", "limit")
+_WIDE_COLUMNS, _WIDE_ROWS = 400, 500
+_WIDE = {
+    "product": ((-2.0, 2.0), "x17*x230 + 2*sin(x44) - x311"),
+    "two products": ((-2.0, 2.0), "x5*x120 + 1.5*x77*x301"),
+    "ratio": ((1.0, 3.0), "x61/x208 + 0.5*x350"),
+    "product of three": ((1.0, 3.0), "x9*x150*x333 - 2*x270"),
+}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Fit what has not been fitted, or print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--report", action="store_true", help="print the table of what is there, and fit nothing")
+    add("--suites", nargs="+", choices=("feynman", "classic", "wide"),
+        default=["feynman", "classic", "wide"])  # fmt: skip
+    add("--off", nargs="+", choices=("none", *_heuristics()), help="only these")
+    add("--noise", nargs="+", type=float, default=NOISES, help="parts of the rms of y")
+    add("--only", nargs="+", metavar="NAME", help="only these problems")
+    add("--seconds", type=float, default=15.0, help="time limit of a fit")
+    add("--seeds", type=int, default=1, help="how many")
+    add("--processes", type=int, default=1, help="fits side by side")
+    add("--minutes", type=float, default=np.inf, help="no fit begins that might end later")
+    add("--out", type=Path, default=environment.ROOT / "benchmarks" / "results" / "ablation")
+    add("--data", type=Path, default=DATA)
+    options = parser.parse_args(words)
+    environment.prepare()
+    from symbayes.experiments.records import Records
+
+    records = Records(options.out / "ablation.jsonl", KEY)
+    if options.report:
+        print(report([record for record in records if record["limit"] == options.seconds]))
+        return 0
+    everything = list(plan(options))
+    tasks = [task for task in everything if records.key_of(task) not in records]
+    print(f"{len(everything)} fits, {len(everything) - len(tasks)} of them done", flush=True)
+    work(tasks, options, records)
+    return 0
+
+
+def plan(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield what tells each fit from the others, all variants of a problem one after the other."""
+    problems = [
+        (suite, name, seed)
+        for suite in options.suites
+        for name in (_WIDE if suite == "wide" else suites.names(suite, options.data))
+        for seed in range(options.seeds)
+        if not options.only or name in options.only
+    ]
+    np.random.default_rng(0).shuffle(problems)
+    for suite, name, seed in problems:
+        for noise in options.noise:
+            for off in ("none", *_heuristics()):
+                of_interest = off in ("none", "library", "pairs") if suite == "wide" else True
+                # Elsewhere there are too few columns for pairs to have a part in it.
+                if off == "pairs" and suite != "wide":
+                    of_interest = False
+                if of_interest and (not options.off or off in options.off):
+                    yield {
+                        "suite": suite, "problem": name, "noise": float(noise), "seed": int(seed),
+                        "off": off, "limit": options.seconds,
+                    }  # fmt: skip
+
+
+def work(tasks: list[dict[str, Any]], options: argparse.Namespace, records: Any) -> None:
+    """Fit side by side in processes forked from this one, which has compiled everything."""
+    last_start = time.monotonic() + 60.0 * options.minutes - 1.3 * options.seconds
+    with threadpool_limits(1):
+        _warm_up()
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(options.processes, context) as pool:
+            waiting, running, done = iter(tasks), set(), 0
+            while True:
+                while len(running) < options.processes and time.monotonic() < last_start:
+                    task = next(waiting, None)
+                    if task is None:
+                        break
+                    running.add(pool.submit(perform, task, options.data))
+                if not running:
+                    break
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    record = future.result()
+                    records.append(record)
+                    done += 1
+                    print(f"{done} of {len(tasks)}: {describe(record)}", flush=True)
+
+
+def perform(task: dict[str, Any], data: Path) -> dict[str, Any]:
+    """Return the record of one fit: the formula found, whether it is right, and the seconds."""
+    from symbayes import BayesianSymbolicRegressor
+    from symbayes.samplers.search import heuristics
+
+    heuristics.in_use = heuristics.Heuristics()
+    if task["off"] != "none":
+        heuristics.in_use = replace(heuristics.in_use, **{task["off"]: False})
+    if task["suite"] == "wide":
+        problem = _wide(task["problem"], task["noise"], task["seed"])
+    else:
+        problem = suites.load(task["suite"], task["problem"], task["noise"], task["seed"], data)
+    model = BayesianSymbolicRegressor(
+        problem.operators, timeout=task["limit"], n_jobs=1, random_state=task["seed"]
+    )
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model.fit(problem.X, problem.y)
+            text = model.formula_objects_[0].text(digits=17)
+        except (ValueError, RuntimeError) as error:
+            seconds = time.perf_counter() - start
+            return task | {"failure": str(error), "right": False, "seconds": seconds}
+        seconds = time.perf_counter() - start
+        assert problem.truth is not None
+        assert problem.ranges is not None
+        structure = Truth(problem.truth, problem.ranges, problem.X).structure(text)
+    return task | {
+        "formula": text,
+        "right": structure.right,
+        "reason": structure.reason,
+        "nodes": structure.nodes,
+        "seconds": seconds,
+        "timed_out": bool(model.diagnostics_.get("timed_out", False)),
+    }
+
+
+def describe(record: dict[str, Any]) -> str:
+    """Return one line on a finished fit."""
+    verdict = "right" if record["right"] else record.get("failure") or record["reason"]
+    return (
+        f"{record['suite']} {record['problem']} noise {record['noise']:g} without {record['off']}: "
+        f"{verdict} after {record['seconds']:.1f} s"
+    )
+
+
+def report(records: list[dict[str, Any]]) -> str:
+    """Return tables in Markdown, of the problems that were fitted with every heuristic off."""
+    parts = []
+    for title, wide in (("Formulas of feynman and classic", False), ("400 columns", True)):
+        some = [record for record in records if (record["suite"] == "wide") == wide]
+        variants = [off for off in ("none", *_heuristics()) if any(r["off"] == off for r in some)]
+        by_problem = defaultdict(dict)
+        for record in some:
+            key = tuple(record[name] for name in ("suite", "problem", "noise", "seed"))
+            by_problem[key][record["off"]] = record
+        complete = {key: of for key, of in by_problem.items() if len(of) == len(variants)}
+        if complete:
+            parts.append(f"{title} ({len(complete)} problems and noise levels)\n")
+            parts.append(_table(complete, variants))
+    return "\n".join(parts)
+
+
+def _table(complete: dict[tuple, dict[str, dict[str, Any]]], variants: list[str]) -> str:
+    noises = sorted({key[2] for key in complete})
+    names = ["without noise" if noise == 0.0 else f"with {100 * noise:g} %" for noise in noises]
+    heads = ["heuristic off", *(f"found {name}" for name in names), "lost", "gained",
+             "smaller", "larger", "median seconds", "seconds in all"]  # fmt: skip
+    lines = [" | ".join(heads), " | ".join(["---"] * len(heads))]
+    for off in variants:
+        cells = [off]
+        for noise in noises:
+            rights = [of[off]["right"] for key, of in complete.items() if key[2] == noise]
+            cells.append(f"{sum(rights)} of {len(rights)}")
+        pairs = [(of["none"], of[off]) for of in complete.values()]
+        cells.append(str(sum(one["right"] and not other["right"] for one, other in pairs)))
+        cells.append(str(sum(other["right"] and not one["right"] for one, other in pairs)))
+        nodes = [(a["nodes"], b["nodes"]) for a, b in pairs if a["right"] and b["right"]]
+        cells.append(str(sum(b < a for a, b in nodes)))
+        cells.append(str(sum(b > a for a, b in nodes)))
+        seconds = [other["seconds"] for _, other in pairs]
+        cells += [f"{np.median(seconds):.1f}", f"{sum(seconds):.0f}"]
+        lines.append(" | ".join(cells))
+    return "\n".join(f"| {line} |" for line in lines) + "\n"
+
+
+def _heuristics() -> list[str]:
+    from symbayes.samplers.search.heuristics import Heuristics
+
+    return [field.name for field in fields(Heuristics)]
+
+
+def _warm_up() -> None:
+    """Compile what fits need, so that no fit waits for it."""
+    from symbayes import BayesianSymbolicRegressor
+
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model = BayesianSymbolicRegressor(timeout=0.5, n_jobs=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, X[:, 0] + 2.0 * X[:, 1]).predict(X)
+
+
+def _wide(name: str, noise: float, seed: int) -> Problem:
+    from symbayes.formula.operators import OPERATOR_SETS
+
+    limits, truth = _WIDE[name]
+    ranges = [limits] * _WIDE_COLUMNS
+    X, X_test = (
+        uniform(stream("wide", name, seed, purpose), ranges, _WIDE_ROWS)
+        for purpose in (TRAIN, TEST)
+    )
+    operators = OPERATOR_SETS["default"]
+    return synthetic("wide", name, noise, seed, truth, ranges, X, X_test, operators)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

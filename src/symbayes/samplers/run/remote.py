@@ -1,0 +1,333 @@
+"""Orders that are carried out in other processes: what is sent, and what is done with it there.
+
+A task is a pure function of what is sent, so that one which got lost can be done again, anywhere.
+The problem with its table is sent once to each process; with every round go only the small states
+of the ladders. Between two rounds everything is where `fit` was called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import math
+import pickle
+import signal
+import threading
+import time
+import uuid
+import weakref
+from abc import ABC, abstractmethod
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from ...inputs.problem import Problem
+from ...kernels.chain import Data
+from ..ladder import same_state
+from ..search.library import LibraryCache
+from .scheduler import Advanceable, carry_out
+
+# A batch that takes this many times as long as any other of its problem, and at least this many
+# seconds, counts as hanging.
+_PATIENCE, _LEAST_PATIENCE = 20.0, 120.0
+# Less, and more, than any task takes.
+_NO_TIME, _LONG = 1.0e-9, 1.0e9
+# Short rounds are done several at once, for up to this many seconds, so that the way there and back
+# is worth it. They are in vain where the caller changes something in between.
+_SECONDS_AHEAD = 0.25
+# Problems that a process keeps: those of a search, besides the table itself.
+_MOST_KEPT = 16
+
+
+class ClusterError(RuntimeError):
+    """The processes that a fit was to run on are lost."""
+
+
+class ProblemKey(NamedTuple):
+    """What a problem is known by, in all processes."""
+
+    run: str
+    number: int
+    n_rows: int
+
+
+class Task(NamedTuple):
+    """Let a ladder in this state carry out an order."""
+
+    key: ProblemKey
+    kind: type[Advanceable]
+    state: Any
+    order: Any
+
+
+class TaskResult(NamedTuple):
+    """What became of a task."""
+
+    done: int | None
+    """The number of draws; None where there was no start."""
+    state: Any
+    draws: tuple[np.ndarray, ...]
+    seconds: float
+
+
+class Batch(NamedTuple):
+    """Tasks that one process does one after the other; fewer and larger messages cost less."""
+
+    keys: tuple[ProblemKey, ...]
+    """The problems that are needed, each once."""
+    tasks: bytes
+    """Pickled."""
+    rounds: int
+    """How often each task is done, every time from where the one before has led."""
+
+
+# In the process of the caller.
+
+
+class Executor(ABC):
+    """Other processes that carry out batches, and the time they take for them."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[ProblemKey, float] = {}
+
+    @abstractmethod
+    def slots(self) -> int:
+        """Return how many batches can be carried out at the same time."""
+
+    @abstractmethod
+    def run(
+        self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]
+    ) -> Sequence[bytes]:
+        """Return what `run_batch` answers to the batches, in their order, or raise ClusterError.
+
+        What is lost on the way is done again.
+        """
+
+    def forget(self, key: ProblemKey) -> None:
+        """Let go of what was done to send a problem."""
+        self._seconds.pop(key, None)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of everything."""
+
+    def _note_seconds(self, batch: Batch, seconds: float) -> None:
+        for key in batch.keys:
+            self._seconds[key] = max(seconds, self._seconds.get(key, 0.0))
+
+    def _patience(self, batches: Iterable[Batch]) -> float:
+        """Return how long to wait for batches; without end as long as nothing has come back."""
+        keys = {key for batch in batches for key in batch.keys}
+        longest = max(self._seconds.get(key) or self._estimate(key) for key in keys)
+        return max(_LEAST_PATIENCE, _PATIENCE * longest)
+
+    def _estimate(self, key: ProblemKey) -> float:
+        """Return seconds for a problem that is new, from others and their numbers of rows."""
+        known = [s * max(1.0, key.n_rows / other.n_rows) for other, s in self._seconds.items()]
+        return max(known, default=math.inf)
+
+
+class Remote:
+    """Advances ladders by sending their states to the processes of an executor."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._run = uuid.uuid4().hex
+        self._count = 0
+        # By the id of a problem, which is kept so that its id is not given to another.
+        self._sent: dict[int, tuple[ProblemKey, Problem]] = {}
+        self._last_seconds: list[float] = []
+        # Rounds that were done ahead, and the tasks whose results come next if they are asked for.
+        self._ahead: deque[list[TaskResult]] = deque()
+        self._expected: list[Task] = []
+
+    def advance(
+        self, ladders: Sequence[Advanceable], orders: Sequence[Any], again: int
+    ) -> list[int | None]:
+        """Do what `Workers.advance` promises."""
+        tasks = [
+            Task(self._key(ladder.problem), type(ladder), ladder.state(), order)
+            for ladder, order in zip(ladders, orders, strict=True)
+        ]
+        if not (self._ahead and _same_tasks(tasks, self._expected)):
+            self._ahead = self._carry_out(tasks, again)
+        results = self._ahead.popleft()
+        self._expected = [
+            task._replace(state=result.state) for task, result in zip(tasks, results, strict=True)
+        ]
+        for ladder, result in zip(ladders, results, strict=True):
+            ladder.restore(result.state)
+            ladder.receive_draws(result.draws)
+        used = {task.key for task in tasks}
+        for i, (key, _) in list(self._sent.items()):
+            if key not in used:
+                del self._sent[i]
+                self._executor.forget(key)
+        return [result.done for result in results]
+
+    def _key(self, problem: Problem) -> ProblemKey:
+        if id(problem) not in self._sent:
+            self._count += 1
+            key = ProblemKey(self._run, self._count, len(problem.data.y))
+            self._sent[id(problem)] = (key, problem)
+        return self._sent[id(problem)][0]
+
+    def _carry_out(self, tasks: list[Task], again: int) -> deque[list[TaskResult]]:
+        """Return what became of all tasks, and of the same tasks again as far as that was done."""
+        n = min(len(tasks), max(1, self._executor.slots()))
+        if len(self._last_seconds) != len(tasks):
+            self._last_seconds = [_LONG] * len(tasks)
+        groups = share_out(self._last_seconds, n)
+        longest = max(sum(self._last_seconds[i] for i in group) for group in groups)
+        rounds = 1 + min(again, int(_SECONDS_AHEAD / max(longest, _NO_TIME)))
+        batches = [_batch([tasks[i] for i in group], rounds) for group in groups]
+        results: list[list[TaskResult]] = [[] for _ in tasks]
+        answers = self._executor.run(batches, dict(self._sent.values()))
+        for group, answer in zip(groups, answers, strict=True):
+            for i, result in zip(group, pickle.loads(answer), strict=True):
+                results[i] = result
+        # The next round of a ladder will take about as long as this one.
+        self._last_seconds = [sum(one.seconds for one in every) / len(every) for every in results]
+        return deque(list(one) for one in zip(*results, strict=False))
+
+
+def share_out(seconds: Sequence[float], n: int) -> list[list[int]]:
+    """Return which tasks make up each of n batches that take about equally long, none empty."""
+    groups: list[list[int]] = [[] for _ in range(n)]
+    loads = [(0.0, k) for k in range(n)]
+    for i in sorted(range(len(seconds)), key=lambda i: -seconds[i]):
+        load, k = heapq.heappop(loads)
+        groups[k].append(i)
+        heapq.heappush(loads, (load + max(seconds[i], _NO_TIME), k))
+    return groups
+
+
+def _batch(tasks: list[Task], rounds: int) -> Batch:
+    return Batch(tuple({task.key: None for task in tasks}), pickle.dumps(tasks), rounds)
+
+
+def _same_tasks(first: list[Task], second: list[Task]) -> bool:
+    return len(first) == len(second) and all(
+        one._replace(state=None) == two._replace(state=None) and same_state(one.state, two.state)
+        for one, two in zip(first, second, strict=True)
+    )
+
+
+# In another process.
+
+
+@dataclass
+class _Kept:
+    """A problem, with ladders that are not at work."""
+
+    problem: Problem
+    idle: list[Advanceable] = field(default_factory=list)
+
+
+class _Memory:
+    """What a process keeps from batch to batch, for one run at a time."""
+
+    def __init__(self) -> None:
+        # Problems may be dropped at any moment, also by a thread that has it.
+        self._lock = threading.RLock()
+        self._run = ""
+        self._kept: OrderedDict[ProblemKey, _Kept] = OrderedDict()
+        self.libraries = LibraryCache()
+
+    def has(self, key: ProblemKey) -> bool:
+        return key in self._kept
+
+    def get(self, key: ProblemKey) -> _Kept:
+        with self._lock:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def put(self, key: ProblemKey, problem: Problem, while_held: bool) -> _Kept:
+        """Keep a problem if it is not there yet, perhaps only until nobody else holds it."""
+        with self._lock:
+            if key.run != self._run:
+                self._run, self.libraries = key.run, LibraryCache()
+                self._kept.clear()
+            if key not in self._kept:
+                if while_held:
+                    weakref.finalize(problem, self._drop, key).atexit = False
+                self._kept[key] = _Kept(_writeable(problem))
+            kept = self._kept[key]
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+            return kept
+
+    def _drop(self, key: ProblemKey) -> None:
+        with self._lock:
+            self._kept.pop(key, None)
+
+
+_memory = _Memory()
+_controllers: list[ThreadpoolController] = []
+
+
+def unknown(keys: Iterable[ProblemKey]) -> list[ProblemKey]:
+    """Return the problems that this process does not have."""
+    return [key for key in keys if not _memory.has(key)]
+
+
+def run_batch(
+    batch: Batch, problems: Mapping[ProblemKey, Problem], while_held: bool = False
+) -> bytes:
+    """Carry out tasks in this process; `problems` are those that it may not have yet.
+
+    They are kept for later batches, or only as long as somebody else in this process holds them.
+    """
+    # Held here as well: they may be dropped while this runs, or make room for others.
+    kept = {key: _memory.get(key) for key in batch.keys if key not in problems}
+    kept |= {key: _memory.put(key, problems[key], while_held) for key in problems}
+    with _undisturbed():
+        tasks = pickle.loads(batch.tasks)
+        return pickle.dumps([_run_task(task, kept[task.key], batch.rounds) for task in tasks])
+
+
+def _run_task(task: Task, kept: _Kept, rounds: int) -> list[TaskResult]:
+    try:
+        ladder = kept.idle.pop()
+    except IndexError:
+        ladder = task.kind.blank(kept.problem, task.state)
+    ladder.restore(task.state)
+    results: list[TaskResult] = []
+    while len(results) < rounds and not (results and results[-1].done is None):
+        began = time.thread_time()
+        done = carry_out(ladder, task.order, _memory.libraries)
+        draws = ladder.packed_draws(task.order, done or 0)
+        results.append(TaskResult(done, ladder.state(), draws, time.thread_time() - began))
+    kept.idle.append(ladder)
+    return results
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Keep Ctrl-C for the process that `fit` was called in, and linear algebra to one thread."""
+    if not _controllers:
+        _controllers.append(ThreadpoolController())
+    in_main = threading.current_thread() is threading.main_thread()
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main else None
+    try:
+        with _controllers[0].limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        if in_main:
+            signal.signal(signal.SIGINT, previous or signal.SIG_DFL)
+
+
+def _writeable(problem: Problem) -> Problem:
+    """Return a problem with arrays as the kernels were compiled for: plain, and writeable."""
+
+    def plain(value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return value
+        return np.require(np.asarray(value), None, ["C", "A", "W"])
+
+    part = None if problem.part is None else Data(*map(plain, problem.part))
+    return replace(problem, data=Data(*map(plain, problem.data)), part=part)
