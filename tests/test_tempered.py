@@ -1,5 +1,6 @@
 """The default sampler around its loop: warm-up, ladders left behind, when drawing ends."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -164,6 +165,29 @@ def test_rounds_of_large_tables_are_short():
     # They depend on the rows alone, never on the clock.
     lengths = [round_length(n) for n in (10, 5_000, 10_000, 100_000, 10**7)]
     assert lengths == [64, 64, 32, 3, 1]
+
+
+def test_drawing_is_exact_or_refused(monkeypatch):
+    """Draws that are kept while constants are optimised would not be of the posterior."""
+    seen = []
+
+    def note(settings, ladders, *rest):
+        done = _settle(settings, ladders, *rest)
+        seen.extend(ladder.optimised for ladder in ladders)
+        return done
+
+    monkeypatch.setattr(tempered, "_settle", note)
+    sample(replace(SMALL, search=True), tune=5)
+    assert seen == [0.0, 0.0]
+
+    def forget(settings, ladders, *rest):
+        done = _settle(settings, ladders, *rest)
+        ladders[1].optimise(0.1)
+        return done
+
+    monkeypatch.setattr(tempered, "_settle", forget)
+    with pytest.raises(RuntimeError, match="would not be of the posterior"):
+        sample()
 
 
 def test_a_run_has_its_draws_and_its_record():

@@ -236,6 +236,11 @@ def _draw(
     Looks come after certain numbers of draws, counted from the first of all: where a run stopped
     and was resumed makes no difference.
     """
+    if any(ladder.optimised > 0.0 for ladder in ladders):
+        raise RuntimeError(
+            "constants of proposals are still optimised, as in a search: draws would not be of the "
+            "posterior; set the share to 0 by Replicas.optimise before drawing"
+        )
     problem, traces, state, watch = ladders[0].problem, begun.chains, begun.state, run.watch
     done, at_last_look = state.made, state.spent
     spent, enough = at_last_look, begun.settled
