@@ -1,4 +1,4 @@
-"""A run that is killed again and again, and goes on each time: a program, which tests start.
+"""A run that is killed again and again, and resumed each time: a program, which tests start.
 
 It forks a process for each part of the run, so that a kill costs no start of Python, and prints as
 JSON in which phases the kills came, and a digest of the draws at the end.
@@ -61,7 +61,7 @@ def digest(model):
 
 
 def go_on(kind, path):
-    """Begin the run, or go on with it from its checkpoint."""
+    """Begin the run, or resume it from its checkpoint."""
     checkpoint.SECONDS_BETWEEN = 0.0
     checkpoint._MOST_OF_THE_TIME = 1e9
     clock._SECONDS_AT_ONCE = 1e-9  # a checkpoint after every round
@@ -90,7 +90,7 @@ def kill_in_write(where, number):
 
 
 def fork(kind, path, out, kill=None):
-    """Start a process that goes on with the run, and writes its digest if it comes to its end."""
+    """Start a process that resumes the run, and writes its digest if it comes to its end."""
     process = os.fork()
     if process:
         return process

@@ -53,6 +53,14 @@ def problem(
     return replace(made, data=made.data._replace(most_constants=float(most_constants)))
 
 
+def posed(columns: np.ndarray, y: np.ndarray, operators: dict[str, float]) -> Problem:
+    """Return the problem of a response to some columns, given one after the other."""
+    n = len(y)
+    return problem(
+        Table(np.asfortranarray(columns.T), y, np.ones(n), np.arange(len(columns))), operators
+    )
+
+
 def beliefs(made: Problem, scales=(1.0, 1.0), move_shape=(0.25, 3.0)) -> naive.Beliefs:
     weights = [0.0] * opcodes.N_OPCODES
     for name, weight in made.operator_weights.items():

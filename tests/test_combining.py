@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 import symbayes
 from symbayes import BayesianSymbolicRegressor, ModelFileError, NoisePrior, TreePrior
 from symbayes.cli.output import answer_text, facts, to_json
-from symbayes.fitting.fitter import Fitter
+from symbayes.fitting.model import Fitter
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
 from symbayes.posterior.posterior import make_posterior

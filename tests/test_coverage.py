@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from symbayes import NoisePrior, TreePrior
-from symbayes.fitting.fitted import State
-from symbayes.fitting.fitter import Fitter
+from symbayes.fitting.model import Fitter, State
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
 from symbayes.posterior.posterior import systematic

@@ -10,9 +10,9 @@ import pytest
 
 from symbayes import BayesianSymbolicRegressor, TemperedSampler, load, regressor, result, run
 from symbayes.deadline import Deadline, OutOfTime, until
-from symbayes.fitting import refit
-from symbayes.fitting.fitter import Fitter
-from symbayes.fitting.polish import Fit
+from symbayes.fitting import least_squares
+from symbayes.fitting.constants import Terms
+from symbayes.fitting.model import Fitter
 from symbayes.posterior import posterior, stacking
 from symbayes.posterior import table as formula_table
 from symbayes.posterior.posterior import thin
@@ -21,15 +21,13 @@ from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.run.clock import Watch, run_in_rounds
 from symbayes.samplers.run.context import RunContext
 from symbayes.samplers.run.workers import Workers
-from symbayes.samplers.search import library, search, shortest
-from symbayes.samplers.search.factors import common_factor
+from symbayes.samplers.search import library, power_law, rational, search
+from symbayes.samplers.search.common_factor import common_factor
 from symbayes.samplers.search.library import Library, LibraryCache
-from symbayes.samplers.search.power_law import power_law_trees
-from symbayes.samplers.search.rational import rational_trees
 from symbayes.storage.checkpoint import CheckpointWriter
 
 from .fits import NOISY, RNG, X, assert_same, small
-from .problems import problem, table
+from .problems import posed, problem, table
 
 # Little to learn from: no formula stands out.
 Y = X[:, 0] * np.sin(3 * X[:, 1]) + RNG.normal(0, 0.4, 60)
@@ -79,10 +77,10 @@ def test_a_function_until_it_is_time_to_stop():
 
 # Where the time of a fit is over, one after the other.
 STAGES = {
-    "known forms": (search, "power_law_trees"),
+    "known forms": (power_law, "suggest"),
     "search": (search.Search, "_advance"),
     "library": (Library, "__init__"),
-    "shorter states": (shortest.Shortest, "simplify"),
+    "shorter states": (search.Search, "_replace_equal_parts"),
     "start": (tempered, "_begin_at"),
     "settling": (tempered, "_settle"),
     "drawing": (Workers, "advance_rounds"),
@@ -115,8 +113,8 @@ class Meter:
         monkeypatch.setattr(Replicas, "run", counted_run)
         for name, owner, function in (
             ("fits", Fitter, "fit"),
-            ("residuals", Fit, "residual"),
-            ("searches", refit, "least_squares"),
+            ("residuals", Terms, "residual"),
+            ("searches", least_squares, "least_squares"),
             ("left out", stacking, "_without_each"),
         ):
             monkeypatch.setattr(owner, function, self._counted(name, getattr(owner, function)))
@@ -284,10 +282,10 @@ def test_known_forms_are_tried_until_it_is_time_to_stop(monkeypatch):
     x = RNG.uniform(0.5, 2, (2, 60))
     operators = dict.fromkeys(["+", "*", "/", "lt", "inv", "square"], 1.0)
     ratio = (x[0] + 2) / (x[0] ** 2 + 3)
-    assert len(power_law_trees(x, x[0] ** 2 * x[1], [], operators)) == 1
-    assert power_law_trees(x, x[0] ** 2 * x[1], [], operators, lambda: True) == []
-    assert len(rational_trees(x, ratio, operators)) == 1
-    assert rational_trees(x, ratio, operators, lambda: True) == []
+    for way, y in ((power_law, x[0] ** 2 * x[1]), (rational, ratio)):
+        made = posed(x, y, operators)
+        assert list(way.suggest(made))
+        assert not list(way.suggest(made, None, lambda: True))
 
 
 def test_a_common_factor_is_not_looked_for_where_that_takes_too_long():

@@ -110,7 +110,7 @@ EXTREME = {"f": [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e300, 5e-324], "i": [0, -1
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that forks")
 def test_a_run_from_anything_ends_in_time(points, tmp_path):
-    """Whatever a number is replaced by, the run goes on, or is refused; each in its own process."""
+    """Whatever a number is replaced by, the run continues or is refused, each in its process."""
     rng, path, ends = random.Random(0), tmp_path / "run", Counter()
     for _ in range(150):
         phase = rng.choice(sorted(points.keys() - {"start"}))

@@ -8,8 +8,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from symbayes import NoisePrior, TreePrior
-from symbayes.fitting.fitter import Fitter
-from symbayes.formula.evaluation import evaluate_trees
+from symbayes.fitting.model import Fitter
+from symbayes.formula.trees import evaluate_trees
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
 from symbayes.posterior.posterior import make_posterior

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from symbayes.formula.building import product_of_powers
-from symbayes.formula.evaluation import evaluate_trees
 from symbayes.formula.operators import OPERATORS
-from symbayes.samplers.search.factors import common_factor
-from symbayes.samplers.search.power_law import power_law, power_law_trees
-from symbayes.samplers.search.rational import rational_trees
-from symbayes.samplers.search.targets import usable
+from symbayes.formula.trees import evaluate_trees, product_of_powers
+from symbayes.samplers.search.common_factor import common_factor
+from symbayes.samplers.search.power_law import power_law, suggest
+from symbayes.samplers.search.rational import rational
+
+from .problems import posed
 
 RNG = np.random.default_rng(11)
 X = RNG.uniform(1, 3, (4, 200))
@@ -46,7 +46,7 @@ def test_what_is_no_power_law():
 
 def test_power_laws_below_another_operator():
     y = np.sqrt(1.0 + 2.0 * law((2, 1, -1, -4)))
-    trees = power_law_trees(X, y, usable(y, ALL), ALL)
+    trees = [tree for (tree,) in suggest(posed(X, y, ALL))]
     errors = []
     for values in evaluate_trees(trees, X):
         design = np.column_stack([np.ones(200), values])
@@ -104,5 +104,6 @@ def test_neighbouring_numbers_are_in_no_factor_and_in_no_power_law(start):
         y = np.linspace(1.0, 2.0, n) ** 2
         for columns in (column[None, :], np.vstack([y, column])):
             assert common_factor(columns, y)[-1] == 0.0
-            power_law_trees(columns, y, [], ALL)
-            rational_trees(columns, y, ALL)
+            power_law(columns, y)
+            for one in columns[np.ptp(columns, axis=1) > 0]:
+                rational(one, y)

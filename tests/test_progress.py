@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from symbayes import DataWarning, Formula, PaperSampler, Progress, SamplingWarning
-from symbayes.fitting.fitter import Fitter
+from symbayes.fitting.model import Fitter
 from symbayes.posterior.table import FormulaWriter
 from symbayes.samplers.run.context import Look, Status
 from symbayes.show import display, progress

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor
-from symbayes.formula.evaluation import evaluate_trees
-from symbayes.samplers.search.rational import rational, rational_trees
+from symbayes.formula.trees import evaluate_trees
+from symbayes.samplers.search.rational import rational, suggest
+
+from .problems import posed
 
 X = np.linspace(-1, 1, 20)
 WITH_POWERS = dict.fromkeys(("+", "*", "/", "lt", "square", "cube"), 1.0)
@@ -17,6 +19,10 @@ RATIOS = {
     "saturation": ([0, 1], [1.7, 1]),
     "no column above": ([1], [1.3, 0, 1]),
 }
+
+
+def suggested(columns, y, operators):
+    return list(suggest(posed(columns, y, operators)))
 
 
 def values(ratio, x=X):
@@ -40,7 +46,7 @@ def test_ratios_are_recognised(name, factor):
 def test_trees_have_the_values(name, operators):
     y = values(RATIOS[name])
     columns = np.vstack([np.cos(9 * X), X])  # the first is of no use
-    (tree,) = rational_trees(columns, y, operators)
+    ((tree,),) = suggested(columns, y, operators)
     assert len(tree) <= 30
     (got,) = evaluate_trees([tree], columns)
     slope, intercept = np.polyfit(got, y, 1)
@@ -61,14 +67,14 @@ def test_trees_have_the_values(name, operators):
 )
 def test_what_is_no_ratio(y):
     assert rational(X, y) is None
-    assert rational_trees(X[None, :], y, PLAIN) == []
+    assert suggested(X[None, :], y, PLAIN) == []
 
 
 def test_operators_and_rows_that_do_not_suffice():
     y = values(RATIOS["R2"])
-    assert rational_trees(X[None, :], y, {"+": 1.0, "*": 1.0, "/": 1.0}) == []
+    assert suggested(X[None, :], y, {"+": 1.0, "*": 1.0, "/": 1.0}) == []
     assert rational(X[:5], y[:5]) is None
-    assert rational_trees(np.ones((1, 20)), y, PLAIN) == []
+    assert suggested(np.ones((1, 20)), y, PLAIN) == []
 
 
 def test_a_fit_finds_the_ratio():

@@ -1,5 +1,6 @@
 """The search phase: what it may change, when it ends, what it makes of an exact fit."""
 
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ from symbayes.samplers.ladder import same_state
 from symbayes.samplers.run.clock import Watch
 from symbayes.samplers.run.context import RunContext
 from symbayes.samplers.run.workers import Workers
-from symbayes.samplers.search import search
+from symbayes.samplers.search import heuristics, search, targets
 from symbayes.samplers.search.search import Search
 from symbayes.samplers.trace import Find
 
@@ -75,6 +76,16 @@ def test_other_targets_only_where_one_term_is_allowed():
         assert bool(seek(make(X, hypotenuse(X), terms))._targets) == any_
 
 
+@pytest.mark.parametrize("name", [one.name for one in fields(heuristics.Heuristics)])
+def test_each_heuristic_can_be_turned_off(name, monkeypatch):
+    monkeypatch.setattr(heuristics, "in_use", replace(heuristics.in_use, **{name: False}))
+    X = positive(300, 4)
+    looking = seek(make(X, X[:, 0] ** 2 / X[:, 1] * np.sqrt(X[:, 2] ** 2 + X[:, 3])))
+    assert bool(looking._targets) == (name != "targets")
+    assert bool(looking._divided) == (name != "common_factor")
+    assert run(looking, 1_000).trees
+
+
 def test_an_exact_fit_is_made_shorter():
     X = positive()
     looking = seek(make(X, hypotenuse(X)))
@@ -82,15 +93,15 @@ def test_an_exact_fit_is_made_shorter():
     long = tree(
         "sqrt", "+", "*", "/", "*", 0, 1, 1, 0, "lt", "-", "+", 1, 1, 1, a=3.0, b=0.0
     )  # fmt: skip
-    looking._seekers[0].replicas.put([long])
-    looking._seekers[0].replicas.fit()
-    assert is_exact(looking._seekers[0].replicas)
+    looking._ladders[0].on_y.put([long])
+    looking._ladders[0].on_y.fit()
+    assert is_exact(looking._ladders[0].on_y)
     found = run(looking, 10_000)
     assert found.exact
     assert sum(map(len, found.trees)) <= 7
-    for seeker in found.seekers:
-        assert is_exact(seeker.replicas)
-        assert sum(map(len, seeker.replicas.trees())) <= 7
+    for ladder in found.ladders:
+        assert is_exact(ladder)
+        assert sum(map(len, ladder.trees())) <= 7
 
 
 def test_it_does_not_settle_while_something_is_left_to_explain(monkeypatch):
@@ -112,15 +123,16 @@ def test_a_target_fitted_exactly_is_left_for_y_at_once(monkeypatch):
     # What was found there cannot be brought back: it is too long.
     X = positive()
     looking = seek(make(X, hypotenuse(X)))
-    looking._assign(1)
-    seeker = looking._seekers[-1]
-    assert seeker.target.name == "square"
-    seeker.other.put([tree("square", 0), tree(1)])
-    seeker.other.fit()
-    monkeypatch.setattr(search, "carry_back", lambda *_: [])
-    looking._carry_back(seeker)
-    assert seeker.other is None
-    assert seeker.at_work is seeker.replicas
+    looking._stage = 1
+    looking._assign_targets()
+    ladder = looking._ladders[-1]
+    assert ladder.target.name == "square"
+    ladder.on_target.put([tree("square", 0), tree(1)])
+    ladder.on_target.fit()
+    monkeypatch.setattr(targets, "carry_back", lambda *_: [])
+    looking._carry_back(ladder)
+    assert ladder.on_target is None
+    assert ladder.active is ladder.on_y
 
 
 def test_the_search_has_its_own_priors_of_size_within_the_limits():
@@ -274,10 +286,10 @@ def test_an_interrupt_between_two_looks_keeps_what_was_there_before():
 
 def found_so_far(looking, own, ends):
     """A search whose ladders are at some states, and whose starts have ended at others."""
-    for seeker, (score, trees) in zip(looking._seekers, own, strict=True):
-        seeker.replicas = SimpleNamespace(score=score, trees=lambda trees=trees: trees)
+    for ladder, (score, trees) in zip(looking._ladders, own, strict=True):
+        ladder.on_y = SimpleNamespace(score=score, trees=lambda trees=trees: trees)
     looking._ends = [Find(0.0, score, trees) for score, trees in ends]
-    looking.best.score, looking.best.trees = max(own + ends, key=lambda one: one[0])
+    looking.best.score, looking.best.terms = max(own + ends, key=lambda one: one[0])
     return [[as_text(one) for one in start] for start in looking._starts()]
 
 

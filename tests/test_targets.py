@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from symbayes.formula.evaluation import evaluate_trees
 from symbayes.formula.operators import OPERATORS
-from symbayes.samplers.search.targets import TARGETS, carry_back, divided, usable
+from symbayes.formula.trees import evaluate_trees
+from symbayes.samplers.search.targets import TARGETS, carry_back, divided_targets, targets_of
 
 from .problems import tree
 
@@ -140,7 +140,7 @@ def test_trees_are_not_changed():
 
 
 def names(y, operators=ALL):
-    return {target.name for target in usable(np.asarray(y), operators)}
+    return {target.name for target in targets_of(np.asarray(y), operators)}
 
 
 def test_targets_have_to_be_possible():
@@ -162,7 +162,7 @@ def test_targets_without_a_common_factor():
     divisor = tree("/", "square", 0, 1)
     (values,) = evaluate_trees([divisor], X)
     y = 3.0 * values * np.sqrt(X[0] + 2.0 * X[1])
-    made = divided(y, divisor, values, ALL)
+    made = divided_targets(y, divisor, values, ALL)
     assert [target.name for target in made][:2] == ["itself", "square"]
     square = made[1]
     np.testing.assert_allclose(square.forward(y), 9.0 * (X[0] + 2.0 * X[1]))
@@ -177,6 +177,6 @@ def test_targets_without_a_common_factor():
 def test_no_division_without_what_it_takes():
     y = X[0] + X[1]
     for needed in ("*", "+", "lt"):
-        assert divided(y, tree(0), X[0], without(needed)) == []
+        assert divided_targets(y, tree(0), X[0], without(needed)) == []
     for values in (np.zeros(60), np.where(X[0] > 1, X[0], np.nan)):
-        assert divided(y, tree(0), values, ALL) == []
+        assert divided_targets(y, tree(0), values, ALL) == []

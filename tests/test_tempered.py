@@ -1,11 +1,13 @@
 """The default sampler around its loop: warm-up, ladders left behind, when drawing ends."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from symbayes import TemperedSampler
+from symbayes.formula.trees import split_terms
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.inputs.validation import Table
 from symbayes.samplers import tempered
@@ -15,7 +17,7 @@ from symbayes.samplers.run.clock import Watch
 from symbayes.samplers.run.context import RunContext
 from symbayes.samplers.run.workers import Workers
 from symbayes.samplers.tempered import _begin_at, _catch_up, _settle, round_length
-from symbayes.samplers.trace import Trace, split_terms
+from symbayes.samplers.trace import Trace
 
 from .fits import NOISY, X, small
 from .problems import problem, table, tree
@@ -92,7 +94,7 @@ def test_ladders_begin_where_their_searches_ended():
         fresh,
         SimpleNamespace(
             trees=GOOD,
-            seekers=[SimpleNamespace(replicas=replicas) for replicas in found],
+            ladders=found,
             starts=[GOOD, FAIR, FAIR],
         ),
         Workers(1),
@@ -163,6 +165,29 @@ def test_rounds_of_large_tables_are_short():
     # They depend on the rows alone, never on the clock.
     lengths = [round_length(n) for n in (10, 5_000, 10_000, 100_000, 10**7)]
     assert lengths == [64, 64, 32, 3, 1]
+
+
+def test_drawing_is_exact_or_refused(monkeypatch):
+    """Draws that are kept while constants are optimised would not be of the posterior."""
+    seen = []
+
+    def note(settings, ladders, *rest):
+        done = _settle(settings, ladders, *rest)
+        seen.extend(ladder.optimised for ladder in ladders)
+        return done
+
+    monkeypatch.setattr(tempered, "_settle", note)
+    sample(replace(SMALL, search=True), tune=5)
+    assert seen == [0.0, 0.0]
+
+    def forget(settings, ladders, *rest):
+        done = _settle(settings, ladders, *rest)
+        ladders[1].optimise(0.1)
+        return done
+
+    monkeypatch.setattr(tempered, "_settle", forget)
+    with pytest.raises(RuntimeError, match="would not be of the posterior"):
+        sample()
 
 
 def test_a_run_has_its_draws_and_its_record():

@@ -14,8 +14,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from symbayes import NoisePrior, TreePrior
-from symbayes.fitting.fitted import State
-from symbayes.fitting.fitter import Fitter
+from symbayes.fitting.model import Fitter, State
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import NUMBERS

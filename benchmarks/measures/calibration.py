@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.report import Section, Table
 from symbayes import BayesianSymbolicRegressor, NoisePrior
-from symbayes.formula.evaluation import evaluate_trees
 from symbayes.formula.formula import Formula
+from symbayes.formula.trees import evaluate_trees
 
 _PROBLEMS = 200
 # For a rough look: few problems, and a short warm-up.

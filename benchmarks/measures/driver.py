@@ -46,8 +46,10 @@ class _Here(Executor):
 def _bytes(ladder: Replicas) -> int:
     """Return the size of all arrays of a ladder but for the table, which ladders share."""
     table = {id(array) for array in ladder.problem.data}
-    few, rest = ladder.scratch.few, ladder.scratch._replace(few=None, all_rows=None)
-    groups = (ladder.chains, ladder.priors, ladder.ladder, ladder.output, few, rest)
+    scratch = (ladder.scratch, ladder.scratch.moves, ladder.scratch.optimise)
+    groups = (
+        ladder.chains, ladder.priors, ladder.ladder, ladder.output, ladder.tables.few, *scratch
+    )  # fmt: skip
     arrays = [a for group in groups for a in group if isinstance(a, np.ndarray)]
     return sum(array.nbytes for array in arrays if id(array) not in table)
 

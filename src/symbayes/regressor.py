@@ -137,8 +137,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
         When printed, arrays are shown by their sizes.
-        `verdict`, in plain words: whether the run has converged, why, and what to do; `converged`,
-        the same as a bool: at least two chains agree, or the formula found is exact; `r_hat` and
+        `verdict`, in plain words: whether the run has converged, why, and what to do;
+        `verdict_data`, the same as data: `reason`, its `facts`, `remedies`; `converged`, as a
+        bool: at least two chains agree, or the formula found is exact; `r_hat` and
         `effective_draws` of log-likelihood, size, use of each column, leading formulas and
         predictions at a few rows; `leading_by_chain`, the probability that each
         chain on its own gives the leading formula; `search_agreed`, whether several starts of the
@@ -246,8 +247,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         checkpoint : str or path-like, optional
             A new file, to which the state of the run is written when it begins, every minute or so,
             and when it ends: `resume` continues a run that was killed from there, with the same
-            draws.
-            The previous one stays beside it as ``PATH.previous``.
+            draws. The previous one stays beside it as ``PATH.previous``.
 
         Returns
         -------
@@ -664,16 +664,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         InferenceData, or from ArviZ 1.0 on xarray.DataTree
-
-        Examples
-        --------
-        >>> from symbayes import BayesianSymbolicRegressor
-        >>> from symbayes.datasets import paper_task
-        >>> X, y = paper_task("f2", random_state=0)
-        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
-        >>> data = model.to_arviz()  # doctest: +SKIP
-        >>> data["trees"]["formula"].dims  # doctest: +SKIP
-        ('chain', 'draw')
         """
         from .show.arviz_io import to_arviz
 

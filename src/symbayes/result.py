@@ -12,7 +12,7 @@ from scipy import stats
 
 from .cautions import Remedy, SamplingWarning
 from .deadline import Deadline
-from .fitting.constants import Sight
+from .fitting.rounding import TrainingRows
 from .formula import expression as ex
 from .formula.formula import Formula
 from .inputs.validation import Table
@@ -172,12 +172,12 @@ class Result:
     def constants(self, formula: int, level: float) -> pd.DataFrame:
         """Return the constants of a formula, given by its place, with intervals."""
         rows, mixture = self.rows, self.posterior.mixture
-        sight = Sight(
+        training = TrainingRows(
             rows.X.T, rows.y, rows.weights, mixture.noise_prior, mixture.y_scale, n=mixture.n
         )
         expression = self.formula_objects[formula]._expression
         value = np.array(list(ex.constants(expression))) * list(ex.signs(expression))
-        std, df = sight.deviations(expression)
+        std, df = training.deviations(expression)
         reach = std * stats.t.ppf(0.5 + 0.5 * level, df)
         return pd.DataFrame(
             {"value": value, "std": std, "lower": value - reach, "upper": value + reach}

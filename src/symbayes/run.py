@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from .cautions import ConvergenceWarning, Remedy, SamplingWarning
 from .deadline import Deadline, OutOfTime
-from .fitting.fitter import Fitter
+from .fitting.model import Fitter
 from .inputs.sampler_settings import TemperedSampler
 from .inputs.task import Task
 from .inputs.validation import LARGE, column_name, feature_names

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from symbayes import ModelFileError, SamplingWarning, runs
+from symbayes import ModelFileError, SamplingWarning, run
 from symbayes.storage import atomic, checkpoint
 
 from ..fits import NOISY, X, small
@@ -55,7 +55,7 @@ def test_nothing_is_there(path):
 
 @pytest.fixture
 def no_work(monkeypatch):
-    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("no work yet"))
+    monkeypatch.setattr(run, "sample", lambda *_, **__: pytest.fail("no work yet"))
 
 
 def test_no_folder(no_work, tmp_path):
@@ -78,7 +78,7 @@ def test_a_folder_that_cannot_be_written_to(no_work, tmp_path):
 
 
 def refusing(real, number, after):
-    """A function that fails with an error of the system from its so manieth call on."""
+    """A function that fails with an error of the system once it was called `after` times."""
     calls = 0
 
     def call(*arguments, **options):
@@ -103,7 +103,7 @@ def test_a_disk_that_fills_up(always, path, monkeypatch, where, number):
     after = 3 if where == "replace" else 2
     with monkeypatch.context() as patch:
         patch.setattr(owner, where, refusing(real, number, after), raising=False)
-        message = rf"run\.checkpoint' could not be written \(.*{os.strerror(number)}.*the run goes"
+        message = rf"run\.checkpoint' could not be written \(.*{os.strerror(number)}.*the run"
         with pytest.warns(SamplingWarning, match=message) as warned:
             whole = small(**TEMPERED).fit(X, NOISY, checkpoint=path)
     assert sum(one.category is SamplingWarning for one in warned) == 1
@@ -126,7 +126,7 @@ def test_a_disk_that_has_room_again(always, path, monkeypatch):
     monkeypatch.setattr(atomic.os, "fsync", fsync)
     with pytest.warns(SamplingWarning, match="No space left on device"):
         small(**TEMPERED, progress=progress).fit(X, NOISY, checkpoint=path)
-    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("it is finished"))
+    monkeypatch.setattr(run, "sample", lambda *_, **__: pytest.fail("it is finished"))
     resume(path, X, NOISY)
 
 
@@ -197,7 +197,7 @@ def load(monkeypatch):
     def sample(*_, before, **__):
         raise Begun(before)
 
-    monkeypatch.setattr(runs, "sample", sample)
+    monkeypatch.setattr(run, "sample", sample)
 
     def load(path):
         try:

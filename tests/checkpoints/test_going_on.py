@@ -1,4 +1,4 @@
-"""A run goes on from any of its checkpoints, to the same end."""
+"""A run resumes from any of its checkpoints, to the same end."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from symbayes import ModelFileError, SamplingWarning, TemperedSampler, TreePrior, runs
+from symbayes import ModelFileError, SamplingWarning, TemperedSampler, TreePrior, run
 from symbayes.inputs import checksums
 from symbayes.samplers import tempered
 from symbayes.samplers.run.clock import Watch
@@ -154,7 +154,7 @@ def test_a_warm_start_has_checkpoints_too(every_point):
 
 def test_a_finished_run_is_there_at_once(path, monkeypatch):
     model = small(**TEMPERED).fit(X, NOISY, checkpoint=path)
-    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("at once"))
+    monkeypatch.setattr(run, "sample", lambda *_, **__: pytest.fail("at once"))
     content = path.read_bytes()
     resumed = resume(path, X, NOISY)
     assert_same(resumed, model)
@@ -277,7 +277,7 @@ def told(monkeypatch):
 
 
 def test_ctrl_c_leaves_a_checkpoint(path, monkeypatch, told):
-    """The draws so far are the model's; the run goes on where it was, not where it was cut off."""
+    """The draws so far are the model's; the run resumes where it was, not where it was cut off."""
     whole = small(**TEMPERED).fit(X, NOISY)
     for phase in ("search", "settling", "drawing"):
         one = path.with_suffix(f".{phase}")

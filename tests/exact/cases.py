@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
-from symbayes.kernels.choose import N_MOVES
+from symbayes.kernels.moves.choice import N_MOVES
 from symbayes.kernels.tree import NODE
 
 from .. import problems
@@ -159,7 +159,8 @@ def run(
     out_weights = np.zeros((n, weights.shape[1]))
     if case.likelihood == "collapsed":
         loops.load("collapsed")(
-            chain, prior, problem.seen, scratch, nodes, terms, scales, weights, picks, permitted,
+            chain, prior, problem.tables(), scratch,
+            nodes, terms, scales, weights, picks, permitted,
             "scales" in gibbs and case.has_constants, "weights" in gibbs and case.learn,
             case.temperature, steps, out_nodes, out_terms, out_scales, out_weights,
         )  # fmt: skip

@@ -13,17 +13,16 @@ import numpy as np
 from numba import boolean, config, float64, int64, njit, typeof, void
 
 from symbayes.kernels import units
-from symbayes.kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS, Code, tree_start
-from symbayes.kernels.choose import choose_for_constants, choose_jump, choose_move
+from symbayes.kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS, Code, Mode
 from symbayes.kernels.compiling import source_hash
+from symbayes.kernels.gibbs import update_scales, update_weights
 from symbayes.kernels.ladder import fit_on_all_rows, swap_neighbours
 from symbayes.kernels.likelihood import collapsed_log_likelihood, plug_in_log_likelihood
-from symbayes.kernels.paper_step import paper_step_tree
+from symbayes.kernels.moves.choice import choose_for_constants, choose_jump, choose_move
+from symbayes.kernels.paper import paper_step_tree
 from symbayes.kernels.rng import integer
-from symbayes.kernels.scales import update_scales
 from symbayes.kernels.step import step_move
-from symbayes.kernels.tree import NODE, arity, subtree_end
-from symbayes.kernels.weights import update_weights
+from symbayes.kernels.tree import NODE, arity, subtree_end, tree_start
 
 FLAGS = {"error_model": "numpy", "_nrt": False}
 
@@ -92,20 +91,21 @@ def write_weights(prior, row, out_weights):
 
 @cached
 def collapsed_batch(
-    evaluate, fit, propose, jump, optimise, newton, fit_all, chain, prior, data, scratch,
+    evaluate, fit, propose, optimise, newton, fit_all, chain, prior, tables, scratch,
     nodes, terms, scales, weights, picks, allowed, gibbs_scales, gibbs_weights, temperature, steps,
     out_nodes, out_terms, out_scales, out_weights,
 ):  # fmt: skip
     """For each pick, load that state, make steps of the default sampler, write the result."""
-    code = Code(evaluate, fit, propose, jump, optimise, newton, fit_all)
+    code = Code(evaluate, fit, propose, optimise, newton, fit_all)
+    data, mode = tables.seen, Mode(temperature, tables.whole.n / tables.seen.n, 0.0)
     for row in range(picks.shape[0]):
         state = picks[row]
         rss = load_state(code, chain, data, scratch, nodes, state, terms[state], False)
         prior.scales[0], prior.scales[1] = scales[state, 0], scales[state, 1]
         load_weights(weights, state, prior)
         chain.numbers[LOG_LIKELIHOOD] = collapsed_log_likelihood(rss, terms[state], data)
-        if scratch.all_rows.n > 0.0:
-            fit_on_all_rows(code, chain, scratch)
+        if mode.ratio > 0.0:
+            fit_on_all_rows(code, chain, tables.whole, scratch)
         for _ in range(steps):
             n_terms = chain.n_terms[0]
             move = choose_jump(chain.rng, n_terms, prior)
@@ -117,7 +117,7 @@ def collapsed_batch(
                     chain.rng, choose_move(chain.rng, chain.nodes, root, prior)
                 )
             if allowed[move]:
-                step_move(code, chain, move, k, prior, data, scratch, temperature)
+                step_move(code, chain, move, k, prior, tables, mode, scratch)
             if gibbs_scales:
                 update_scales(chain, prior)
             if gibbs_weights:
@@ -129,11 +129,11 @@ def collapsed_batch(
 
 @cached
 def paper_batch(
-    evaluate, fit, propose, jump, optimise, newton, fit_all, chain, prior, data, scratch,
+    evaluate, fit, propose, optimise, newton, fit_all, chain, prior, data, scratch,
     nodes, terms, scales, noise, picks, allowed, steps, out_nodes, out_terms, out_scales, out_noise,
 ):  # fmt: skip
     """The same for the paper's sampler."""
-    code = Code(evaluate, fit, propose, jump, optimise, newton, fit_all)
+    code = Code(evaluate, fit, propose, optimise, newton, fit_all)
     for row in range(picks.shape[0]):
         state = picks[row]
         rss = load_state(code, chain, data, scratch, nodes, state, terms[state], True)
@@ -180,6 +180,8 @@ def load(name: str):
     loop = {"collapsed": collapsed_batch, "paper": paper_batch}[name]
     if not config.DISABLE_JIT and not loop.signatures:
         common = list(units.signatures()["paper"].args[: len(units._UNITS) + 4])
+        if name == "collapsed":  # the tables in the place of one
+            common[-2] = units.signatures()["tempered"].args[len(units._UNITS) + 2]
         trees, table = typeof(np.empty((0, 0), NODE)), typeof(np.empty((0, 0)))
         ints, flags = typeof(np.empty(0, np.int64)), typeof(np.empty(0, np.bool_))
         reals = typeof(np.empty(0))

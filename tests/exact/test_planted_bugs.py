@@ -36,17 +36,19 @@ def _bugs(
 
 
 def _insert_delete(label: str, result: str, shift: str) -> dict:
+    start = f"{result} = prior.split[depth]"
+    whole = f"{start} * size * sides /"
     terms = {
-        "splitting": (f"{result} = prior.split[depth] * size", f"{result} = size"),
-        "number of nodes": ("prior.split[depth] * size *", "prior.split[depth] *"),
-        "sides": (" * sides /", " /"),
-        "candidates": ("(candidates * heirs)", "heirs"),
-        "heirs": ("(candidates * heirs)", "candidates"),
+        "splitting": (f"{start} * size", f"{result} = size"),
+        "number of nodes": (f"{start} * size *", f"{start} *"),
+        "sides": (f"{start} * size * sides /", f"{start} * size /"),
+        "candidates": (f"{whole} (candidates * heirs)", f"{whole} heirs"),
+        "heirs": (f"{whole} (candidates * heirs)", f"{whole} candidates"),
     }
     depth = {"depth of the kept subtree": (shift, "")}
     return {
-        **_bugs(label, f"moves/{label}.py", "plain", "insert-delete", terms),
-        **_bugs(label, f"moves/{label}.py", "steep", "insert-delete", depth),
+        **_bugs(label, "moves/insert_delete.py", "plain", "insert-delete", terms),
+        **_bugs(label, "moves/insert_delete.py", "steep", "insert-delete", depth),
     }
 
 
@@ -60,7 +62,7 @@ def _jump(label: str, result: str, mean_there: str, mean_back: str, jacobian: st
         "way there": (f"- _log_normal(u, {mean_there}, new_variance)\n", "\n"),
         "Jacobian": (f"+ math.log({jacobian})", "+ 0.0"),
     }
-    return _bugs(label, "paper_constants.py", "paper-lt", "insert-delete", terms)
+    return _bugs(label, "paper.py", "paper-lt", "insert-delete", terms)
 
 
 def _terms(label: str, other: str, log_other: str) -> dict:
@@ -72,7 +74,7 @@ def _terms(label: str, other: str, log_other: str) -> dict:
         "choice of the move": (
             f"- math.log({label}_probability(n_terms, prior.log_terms))\n", "\n"),
     }  # fmt: skip
-    return _bugs(label, "moves/terms.py", "free", "birth-death", terms)
+    return _bugs(label, "moves/birth_death.py", "free", "birth-death", terms)
 
 
 def _sums(label: str, case: str, more: str, sign: str, terms: dict) -> dict:
@@ -84,27 +86,29 @@ def _sums(label: str, case: str, more: str, sign: str, terms: dict) -> dict:
         "number of terms": (
             f"prior.log_terms[n_terms {more}] - prior.log_terms[n_terms]\n", "0.0\n"),
         "depth of the first operand": (
-            f"log_ratio {sign}= log_shift(nodes, first, ROOT_DEPTH, prior, pending)\n", "pass\n"),
+            f"log_ratio {sign}= log_shift(nodes, first, ROOT_DEPTH, prior, scratch.pending)\n",
+            "pass\n"),
         "depth of the second operand": (
-            f"log_ratio {sign}= log_shift(nodes, second, ROOT_DEPTH, prior, pending)\n", "pass\n"),
+            f"log_ratio {sign}= log_shift(nodes, second, ROOT_DEPTH, prior, scratch.pending)\n",
+            "pass\n"),
     }  # fmt: skip
-    return _bugs(label, "moves/between.py", case, "split-merge", terms, steps=800)
+    return _bugs(label, "moves/split_merge.py", case, "split-merge", terms, steps=800)
 
 
 BUGS = {
-    **_bugs("grow", "moves/grow.py", "plain", "grow-prune", {
+    **_bugs("grow", "moves/grow_prune.py", "plain", "grow-prune", {
         "splitting odds": ("odds * n_terminals", "n_terminals"),
         "number of terminals": ("odds * n_terminals /", "odds /"),
         "number of operators": (" / new_operators)", ")"),
     }),
-    **_bugs("prune", "moves/prune.py", "plain", "grow-prune", {
-        "splitting odds": ("odds * n_operators", "n_operators"),
-        "number of operators": ("odds * n_operators /", "odds /"),
+    **_bugs("prune", "moves/grow_prune.py", "plain", "grow-prune", {
+        "splitting odds": ("inverse_odds * n_operators", "n_operators"),
+        "number of operators": ("inverse_odds * n_operators /", "inverse_odds /"),
         "number of terminals": (" / (size - new_operators))", ")"),
     }),
     **_insert_delete("insert", "gain", " + log_shift(nodes, place, depth, prior, pending)"),
-    **_insert_delete("delete", "loss", " - log_shift(nodes, top, depth, prior, pending)"),
-    **_bugs("reassign operator", "moves/reassign_operator.py", "plain", "reassign-operator", {
+    **_insert_delete("delete", "loss", " - log_shift(nodes, top, depth, prior, scratch.pending)"),
+    **_bugs("reassign operator", "moves/reassign.py", "plain", "reassign-operator", {
         "number before": ("math.log(n_operators / new", "math.log(1.0 / new"),
         "number after": ("math.log(n_operators / new_operators)", "math.log(n_operators)"),
     }),
@@ -113,7 +117,7 @@ BUGS = {
             "    return log_prior_transform(", "    return 0.0\n    return log_prior_transform("),
         "new constants": ('log_prior_transform(nodes[at]["a"], nodes[at]["b"], prior) - ', "-"),
     }, steps=400),
-    **_bugs("newton", "newton.py", "waves", "newton", {
+    **_bugs("newton", "moves/newton.py", "waves", "newton", {
         "new prior": (
             "log_ratio = log_prior_transform(new_a, new_b, prior) - ", "log_ratio = -"),
         "old prior": (" - log_prior_transform(a, b, prior)\n", "\n"),
@@ -122,7 +126,7 @@ BUGS = {
         "law of the way back": ("_log_density(back, a, b)", "_log_density(there, a, b)"),
         "determinant": ("math.log(l_aa) + math.log(l_bb) - 0.5", "-0.5"),
     }, steps=600),
-    **_bugs("choice", "choose.py", "plain", "insert-delete", {
+    **_bugs("choice", "moves/choice.py", "plain", "insert-delete", {
         "of the reverse": ("math.log(back / there)", "math.log(1.0 / there)"),
         "of the move": ("math.log(back / there)", "math.log(back)"),
     }),
@@ -140,7 +144,7 @@ BUGS = {
         "splitting": ("        * prior.split[0]\n", ""),
         "weight of sums": ("        * sum_weight(prior)\n", ""),
     }),
-    **_bugs("exchange", "moves/between.py", "two", "exchange", {
+    **_bugs("exchange", "moves/exchange.py", "two", "exchange", {
         "sizes": (
             "math.log((p_end - p) * (q_end - q) / (p_size * q_size))", "0.0"),
         "sizes before": ("math.log((p_end - p) * (q_end - q) / ", "math.log(1.0 / "),
@@ -151,7 +155,7 @@ BUGS = {
         "shape of the second subtree here": (
             "log_ratio -= log_shape(nodes, j, j_depth, prior, pending)\n", "pass\n"),
     }, steps=1_000),
-    **_bugs("weights", "weights.py", "learned", "weights", {
+    **_bugs("weights", "gibbs.py", "learned", "weights", {
         "counts": ("concentration[i] + counts[offset + i]", "concentration[i]"),
         "concentration": (
             "concentration[i] + counts[offset + i]",
@@ -171,27 +175,27 @@ BUGS = {
             "- chain.numbers[ALL_LOG_LIKELIHOOD]) - gain\n",
             "- chain.numbers[ALL_LOG_LIKELIHOOD])\n"),
         "all rows": (
-            "log_ratio = power * (log_likelihood - chain.numbers[ALL_LOG_LIKELIHOOD]) - gain",
+            "log_ratio = mode.power * (log_likelihood - chain.numbers[ALL_LOG_LIKELIHOOD]) - gain",
             "log_ratio = -gain"),
         "itself": ("if sees_all(power, ratio) and not", "if False and not"),
     }),
     **_bugs("second stage", "all_rows.py", "part", "grow-prune", {
-        "centring": (" - rows.totals[k] * rows.totals[k] / rows.n\n", "\n"),
+        "centring": (" - rows.totals[k] * rows.totals[k] / n_rows\n", "\n"),
     }),
     **_bugs("second stage", "all_rows.py", "known-part", "grow-prune", {
         "known terms": ("outside -= rows.beside[j * n_slots + k] ** 2", "outside -= 0.0"),
     }),
     **_bugs("second stage", "all_rows.py", "limited-part", "birth-death", {
         "limit on constants": (
-            "if count_constants(chain, n_terms) > rows.most_constants:", "if False:"),
+            "if count_constants(chain, n_terms) > whole.most_constants:", "if False:"),
     }),
-    **_bugs("walk", "newton.py", "waves-part", "newton", {
+    **_bugs("walk", "moves/newton.py", "waves-part", "newton", {
         "way back": ("    log_ratio += _log_density(back, a, b)\n", ""),
         "curvature there": ("_log_density(back, a, b)", "_log_density(there, a, b)"),
     }, steps=600),
     **_bugs("swap across", "ladder.py", "tempered-part", "ladder", {
         "all rows": (
-            "            fit_on_all_rows(code, chain, scratch)\n",
+            "            fit_on_all_rows(code, chain, whole, scratch)\n",
             "            chain.numbers[ALL_LOG_LIKELIHOOD] = chain.numbers[LOG_LIKELIHOOD]\n"),
         "part": (
             "return first_power(power, ratio) * numbers[LOG_LIKELIHOOD]",
@@ -203,31 +207,29 @@ BUGS = {
     **_bugs("likelihood", "likelihood.py", "free", "birth-death", {
         "price of a term": ("-0.5 * n_terms * math.log1p(data.n) - ", "-"),
     }),
-    **_bugs("scales", "scales.py", "lt", "scales", {
+    **_bugs("scales", "gibbs.py", "lt", "scales", {
         "number of constants": ("0.5 * (nu_a + n), ", "0.5 * nu_a, "),
         "squares of offsets": ("nu_b * lam_b + squares_b", "nu_b * lam_b"),
     }),
     **_jump("expansion", "mixed", "mean", "0.0", "_HALF"),
     **_jump("shrinkage", "shifted", "0.0", "mean", "_TWO"),
     # They matter only where both trees have constants, so this takes longer to show.
-    **_bugs("jump", "paper_constants.py", "paper-lt", "insert-delete", {
+    **_bugs("jump", "paper.py", "paper-lt", "insert-delete", {
         "constants of the other trees": (
             "log_ratio += _log_prior_of_others(chain, k, prior)\n", "log_ratio = 0.0\n"),
     }, steps=1_000),
-    **_bugs("paper's choice", "paper_step.py", "paper", "insert-delete", {
-        "of moves": (
-            "log_ratio += log_choice_ratio(move, chain.nodes, old, new, prior)\n",
-            "log_ratio += 0.0\n"),
+    **_bugs("paper's choice", "moves/propose.py", "paper", "insert-delete", {
+        "of moves": (" + log_choice_ratio(move, trees.nodes, old, new, prior)\n", "\n"),
     }),
-    **_bugs("paper's scales", "paper_step.py", "paper-lt", "grow-prune", {
+    **_bugs("paper's scales", "paper.py", "paper-lt", "grow-prune", {
         "after a rejection": (
             "prior.scales[0], prior.scales[1] = scale_a, scale_b\n", "pass\n"),
     }),
-    **_bugs("limit", "chain.py", "limited", "birth-death", {
+    **_bugs("limit", "likelihood.py", "limited", "birth-death", {
         "constants of trees": ("constants += 2 * transforms", "constants += 0 * transforms"),
         "coefficients": ("constants = 1 + n_terms", "constants = 1"),
     }),
-    **_bugs("allowed trees", "limits.py", "shallow", "insert-delete", {
+    **_bugs("allowed trees", "tree.py", "shallow", "insert-delete", {
         "levels": ("        if levels > limits[0]:\n            return False\n", ""),
         "operators inside": ("inside > limits[", "inside > 1 + limits["),
     }),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from symbayes.kernels.choose import N_MOVES
 
 from symbayes.inputs.prior import NoisePrior, TreePrior
 from symbayes.kernels import opcodes
+from symbayes.kernels.moves.choice import N_MOVES
 from symbayes.kernels.tree import NODE
 from symbayes.samplers.trace import state_size
 
@@ -72,7 +72,7 @@ def sampled(target, likelihood, steps):
     start = (nodes, np.ones(1, np.int64), np.ones((1, 2)))
     if likelihood == "collapsed":
         loops.load("collapsed")(
-            chain, prior, target.data, scratch, *start, np.zeros((1, 0)), picks, allowed, True,
+            chain, prior, target.tables(), scratch, *start, np.zeros((1, 0)), picks, allowed, True,
             False, 0.0, steps, out_nodes, out_terms, out_scales, np.zeros((N, 0)),
         )  # fmt: skip
     else:

@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from symbayes.kernels.choose import (
+
+from symbayes.kernels import opcodes
+from symbayes.kernels.moves.choice import (
     BIRTH,
     DEATH,
     DELETE,
@@ -22,8 +24,6 @@ from symbayes.kernels.choose import (
     SPLIT,
     STAY,
 )
-
-from symbayes.kernels import opcodes
 from symbayes.samplers.trace import state_size
 
 from .cases import FALSE_ALARM, Case, run, space_of

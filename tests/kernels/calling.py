@@ -7,14 +7,18 @@ from numba import njit
 
 from symbayes.kernels import rng as rng_kernels
 from symbayes.kernels import tree as tree_kernels
-from symbayes.kernels.candidates import census, count_heirs
-from symbayes.kernels.choose import choose_jump, choose_move, probability_at, reverse_of
+from symbayes.kernels.gibbs import update_weights
 from symbayes.kernels.ladder import count_round_trips, energy, swap_neighbours
-from symbayes.kernels.limits import is_allowed
-from symbayes.kernels.moves.between import propose_exchange, propose_merge, propose_split
+from symbayes.kernels.moves.choice import (
+    census,
+    choose_jump,
+    choose_move,
+    probability_at,
+    reverse_of,
+)
+from symbayes.kernels.moves.insert_delete import count_heirs
 from symbayes.kernels.step import _log_prior_constants
 from symbayes.kernels.tree_prior import draw_subtree, log_shape, log_shift
-from symbayes.kernels.weights import update_weights
 
 
 @njit
@@ -75,18 +79,9 @@ def constants_of(nodes, root, prior):
 
 
 @njit
-def split_of(state, nodes, slots, n_terms, max_nodes, prior, pending):
-    return propose_split(state, nodes, slots, n_terms, max_nodes, prior, pending)
-
-
-@njit
-def merge_of(state, nodes, slots, n_terms, max_nodes, prior, pending):
-    return propose_merge(state, nodes, slots, n_terms, max_nodes, prior, pending)
-
-
-@njit
-def exchange_of(state, nodes, slots, n_terms, max_nodes, prior, pending):
-    return propose_exchange(state, nodes, slots, n_terms, max_nodes, prior, pending)
+def take_back(slots, swaps):
+    """Restore the order of terms; the notes of what was swapped stay."""
+    tree_kernels.undo_swaps(slots, swaps)
 
 
 @njit
@@ -153,4 +148,4 @@ def generator_state(seed: int) -> np.ndarray:
 
 @njit
 def allowed_by(nodes, root, limits, parent, pending):
-    return is_allowed(nodes, root, limits, parent, pending)
+    return tree_kernels.is_allowed(nodes, root, limits, parent, pending)

@@ -36,7 +36,7 @@ def rss_of_all(made, trees, part=4):
     for k, nodes in enumerate(trees):
         start = k * made.max_nodes
         chain.nodes[start : start + nodes.size()] = naive.to_nodes(nodes)
-    return fit_all(evaluate, chain, len(trees), scratch)
+    return fit_all(evaluate, chain, len(trees), made.data, scratch)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -9,26 +9,35 @@ import pytest
 
 from symbayes.inputs.prior import TermsPrior, TreePrior
 from symbayes.kernels import opcodes
-from symbayes.kernels.choose import BIRTH, DEATH, EXCHANGE, MERGE, SPLIT
-from symbayes.kernels.tree import NODE
+from symbayes.kernels.moves.choice import BIRTH, DEATH, EXCHANGE, MERGE, SPLIT
+from symbayes.kernels.moves.propose import propose
+from symbayes.kernels.tree import NODE, Trees
 
 from .. import naive, naive_moves
+from ..exact import loops
 from ..problems import beliefs, problem, table
-from .calling import (
-    constants_of,
-    exchange_of,
-    generator_state,
-    jumps,
-    merge_of,
-    shape_of,
-    split_of,
-)
+from .calling import constants_of, generator_state, jumps, shape_of, take_back
 from .test_moves import assert_same_nodes, random_trees
 
 SUMS = {"+": 2.0, "-": 1.0, "*": 1.0, "sin": 1.5, "lt": 1.0}
 FOUR = TermsPrior(4, 0.3)
 M = 9
-KERNELS = {"split": split_of, "merge": merge_of, "exchange": exchange_of}
+# The number of a move, and which of its swaps have the first and the second place.
+KERNELS = {"split": (SPLIT, 0, 2), "merge": (MERGE, 1, 0), "exchange": (EXCHANGE, 0, 1)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled():
+    loops.compile_units()
+
+
+def proposed_by(name, state, nodes, slots, n_terms, prior, scratch):
+    """Return the log ratio and two places; the order of terms is as it was."""
+    move, first, second = KERNELS[name]
+    got = propose(move, state, Trees(nodes, slots, n_terms), 0, prior, scratch)
+    swaps = scratch.swaps.tolist()
+    take_back(slots, scratch.swaps)
+    return got, swaps[1 + 2 * first], swaps[1 + 2 * second]
 
 
 def setup(terms=FOUR, operators=SUMS):
@@ -60,7 +69,7 @@ def place(trees, made, order):
 def test_move_equals_its_twin(move):
     made, prior, believed = setup()
     log_terms = prior.log_terms.tolist()
-    pending = made.new_scratch().pending
+    scratch = made.new_scratch().moves
     shuffle = np.random.default_rng(len(move))
     impossible = 0
     seen = {}
@@ -70,7 +79,7 @@ def test_move_equals_its_twin(move):
         twin_rng = naive.Random(state)
         nodes, slots = place(trees, made, shuffle.permutation(made.most_terms + 2))
         before, order = nodes.copy(), slots.copy()
-        got, *places = KERNELS[move](state, nodes, slots, len(trees), M, prior, pending)
+        got, *places = proposed_by(move, state, nodes, slots, len(trees), prior, scratch)
         try:
             new, there, back, expected_places = getattr(naive_moves, move)(
                 twin_rng, trees, believed, log_terms
@@ -122,7 +131,7 @@ def test_split_is_undone_by_the_merge_it_reckons_with():
 
 def test_shape_and_constants_equal_the_twins():
     made, prior, believed = setup()
-    pending = made.new_scratch().pending
+    pending = made.new_scratch().moves.pending
     for i, tree in enumerate(random_trees(believed, 100, seed=9)):
         nodes = np.zeros(2 * M, NODE)
         nodes[2 : 2 + tree.size()] = naive.to_nodes(tree)
@@ -167,9 +176,9 @@ def test_jumps_are_tried_with_their_probabilities(terms, operators, n_terms):
 def test_without_plus_or_minus_only_the_other_is_made():
     for name, op in (("+", opcodes.ADD), ("-", opcodes.SUB)):
         made, prior, believed = setup(operators={name: 1.0, "sin": 1.0})
-        pending = made.new_scratch().pending
+        scratch = made.new_scratch().moves
         for i, trees in enumerate(states(believed, 40, 2, 2, seed=4)):
             nodes, slots = place(trees, made, np.arange(made.most_terms + 2))
-            got, *_ = merge_of(generator_state(i), nodes, slots, 2, M, prior, pending)
+            got, *_ = proposed_by("merge", generator_state(i), nodes, slots, 2, prior, scratch)
             if got > -math.inf:
                 assert nodes[slots[-1] * M]["op"] == op

@@ -12,9 +12,9 @@ from symbayes.formula.operators import OPERATORS
 from symbayes.inputs.prior import NoisePrior
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
-from symbayes.kernels.chain import fit
-from symbayes.kernels.choose import N_MOVES
 from symbayes.kernels.evaluate import evaluate
+from symbayes.kernels.likelihood import fit
+from symbayes.kernels.moves.choice import N_MOVES
 from symbayes.kernels.tree import NODE
 
 from .. import naive
@@ -197,7 +197,7 @@ def test_log_likelihoods_equal_the_twins():
     two = np.array([2])
     chain = made.new_chain(np.random.SeedSequence(0))
     loops.load("collapsed")(
-        chain, made.new_prior((0.25, 3.0)), made.data, made.new_scratch(), nodes, two, one,
+        chain, made.new_prior((0.25, 3.0)), made.tables(), made.new_scratch(), nodes, two, one,
         np.zeros((1, 0)), zero, none, False, False, 1.0, 1, *out, np.zeros((1, 0)),
     )  # fmt: skip
     expected = naive.collapsed_log_likelihood(trees, rows.X, rows.y, rows.weights, 3.0, 0.2)

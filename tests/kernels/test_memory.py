@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symbayes.kernels.memory import zeros
+from symbayes.kernels.chain import zeros
 from symbayes.kernels.tree import NODE
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from symbayes.inputs.prior import TreePrior
-from symbayes.kernels.choose import MOVE_NAMES, N_MOVES
-from symbayes.kernels.moves.dispatch import propose
-from symbayes.kernels.tree import NODE
+from symbayes.kernels.moves.choice import MOVE_NAMES, N_MOVES
+from symbayes.kernels.moves.propose import propose
+from symbayes.kernels.tree import NODE, Trees
 
 from .. import naive, naive_moves
 from ..exact import loops
@@ -65,27 +65,38 @@ def assert_same_nodes(got, expected):
     np.testing.assert_allclose(got["b"], expected["b"], rtol=1e-12, atol=1e-12)
 
 
+def log_choice_ratio(move, tree, new, believed):
+    """Log of the probabilities of choosing the reverse, back, and the move, there."""
+    there = naive_moves.move_probabilities(tree, believed)[move]
+    back = naive_moves.move_probabilities(new, believed)[reverse(move)]
+    return math.log(back / there)
+
+
 @pytest.mark.parametrize("move", range(7), ids=MOVE_NAMES[:7])
 def test_move_equals_its_twin(move):
     made, prior, believed = setup()
-    scratch = made.new_scratch()
+    scratch = made.new_scratch().moves
     M = believed.max_nodes
-    nodes = np.zeros(2 * M, NODE)
+    nodes = np.zeros(3 * M, NODE)  # the term, and two spare slots
     impossible = changed = 0
     for i, tree in enumerate(random_trees(believed, 400, seed=move)):
         state = generator_state(1000 * move + i)
         twin_rng = naive.Random(state)
         nodes[: tree.size()] = naive.to_nodes(tree)
-        got = propose(move, state, nodes, 0, M, 2 * M, prior, scratch.pending)
+        slots = np.array([0, 2, 1])
+        got = propose(move, state, Trees(nodes, slots, 1), 0, prior, scratch)
         try:
             new, there, back = naive_moves.MOVES[move](twin_rng, tree, believed)
         except naive.TooLarge:
             assert got == -math.inf
+            assert slots.tolist() == [0, 2, 1]
             impossible += 1
             continue
         assert got != -math.inf
+        assert slots.tolist() == [1, 2, 0]  # the new tree is the term
         assert_same_nodes(nodes[M : M + new.size()], naive.to_nodes(new))
         expected = naive_moves.log_ratio(move, tree, new, there, back, believed)
+        expected += log_choice_ratio(move, tree, new, believed)
         assert got == pytest.approx(expected, abs=1e-11)
         assert list(map(int, state)) == twin_rng.s  # the same random numbers were used
         np.testing.assert_array_equal(nodes[: tree.size()], naive.to_nodes(tree))
@@ -98,21 +109,22 @@ def test_move_equals_its_twin(move):
 
 def test_there_and_back_are_inverse():
     """The ratio of a move and of its reverse at the same place cancel: grow and prune."""
-    made, prior, believed = setup()
+    scratch = setup()[0].new_scratch().moves
+    _, prior, believed = setup()
     for tree in random_trees(believed, 50, seed=5):
         operators = len(tree.operators())
         if operators == 0:
             continue
         root_probability = believed.split(0)
         up = math.log(root_probability / (1 - root_probability)) + math.log(1) - math.log(operators)
+        up += log_choice_ratio(1, naive.Tree(0, 0), tree, believed)
         # Pruning at the root leaves one terminal; growing it back is the inverse.
         M = believed.max_nodes
-        nodes = np.zeros(2 * M, NODE)
+        nodes = np.zeros(3 * M, NODE)
         nodes[: tree.size()] = naive.to_nodes(tree)
         for seed in range(60):
-            got = propose(
-                2, generator_state(seed), nodes, 0, M, 2 * M, prior, made.new_scratch().pending
-            )
+            trees = Trees(nodes, np.array([0, 2, 1]), 1)
+            got = propose(2, generator_state(seed), trees, 0, prior, scratch)
             if nodes[M]["op"] == 0:
                 assert got == pytest.approx(-up, abs=1e-12)
                 break
@@ -140,7 +152,7 @@ def test_trees_are_described_as_by_the_twin():
 
 def test_draws_and_shifts_equal_the_twins():
     made, prior, believed = setup()
-    pending = made.new_scratch().pending
+    pending = made.new_scratch().moves.pending
     M = believed.max_nodes
     too_large = 0
     for seed in range(300):

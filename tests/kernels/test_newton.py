@@ -10,13 +10,15 @@ from scipy import stats
 
 from symbayes.formula.operators import OPERATORS
 from symbayes.inputs.validation import Table
-from symbayes.kernels.chain import fit
+from symbayes.kernels.chain import Mode
 from symbayes.kernels.evaluate import evaluate
-from symbayes.kernels.newton import newton
+from symbayes.kernels.likelihood import fit
+from symbayes.kernels.moves.newton import newton
 
 from .. import naive
 from ..exact import loops
 from ..problems import problem
+from .calling import take_back
 
 CODES = {name: operator.opcode for name, operator in OPERATORS.items()}
 SCALES = (0.8, 1.7)
@@ -68,7 +70,10 @@ def loaded(rows, trees):
 
 
 def propose(made, chain, scratch, prior, k=0, temperature=1.0):
-    return newton(evaluate, fit, chain, k, prior, made.data, scratch, temperature)
+    mode = Mode(temperature, 0.0, 0.0)
+    result = newton(evaluate, fit, chain, k, prior, made.data, mode, scratch)
+    take_back(chain.slots, scratch.moves.swaps)
+    return result
 
 
 def law(rows, made, trees, k, node, temperature):

@@ -7,8 +7,8 @@ import pytest
 
 from symbayes.inputs.prior import TreePrior
 from symbayes.inputs.validation import Table
-from symbayes.kernels.chain import fit
 from symbayes.kernels.evaluate import evaluate
+from symbayes.kernels.likelihood import fit
 from symbayes.kernels.optimise import MOST_CONSTANTS, MOST_ROWS, optimise
 
 from .. import naive
@@ -47,16 +47,16 @@ def prepared(rows, trees, max_nodes=15):
 
 def improved(rows, trees, times=1, max_nodes=15):
     """Return the first tree with its constants optimised beside the others."""
-    _, chain, scratch = prepared(rows, trees, max_nodes)
+    made, chain, scratch = prepared(rows, trees, max_nodes)
     for _ in range(times):
-        optimise(evaluate, chain, 0, len(trees), scratch)
+        optimise(evaluate, chain, 0, len(trees), made.tables().few, scratch)
     return chain.nodes[: len(trees[0])].copy()
 
 
 def rss_on_few(rows, trees):
     """Residual sum of squares on the rows the kernel looks at, as a part of the total."""
     made = problem(rows, OPERATORS, terms=4)
-    few = made.new_scratch().few.rows
+    few = made.tables().few.rows
     X, y, weights = rows.X[few], naive.scaled(rows.y, rows.weights)[few], rows.weights[few]
     rss, _ = naive.fit([column(tree, X) for tree in trees], y, weights)
     return rss / np.sum(weights * y**2)
@@ -197,11 +197,10 @@ def test_constants_beyond_the_most_stay_as_they_are():
 def test_few_rows_are_spread_over_those_with_weight():
     weights = np.where(np.arange(500) % 3 == 0, 0.0, 1.5)
     x = RNG.normal(size=(500, 2))
-    few = problem(rows_of(x[:, 0], x, weights), OPERATORS).new_scratch().few
+    few = problem(rows_of(x[:, 0], x, weights), OPERATORS).tables().few
     assert len(few.rows) == MOST_ROWS
     assert np.all(np.diff(few.rows) > 0)
     assert np.all(weights[few.rows] > 0)
     assert few.rows[0] < 10
     assert few.rows[-1] > 490
     np.testing.assert_array_equal(few.x.reshape(2, -1), x[few.rows].T)
-    assert few.share[0] == 0.0

@@ -139,8 +139,9 @@ def test_compiled_code_depends_on_what_it_imports_and_on_nothing_else():
 
     assert files("evaluate.py") >= {"evaluate.py", "vector_math.py", "opcodes.py", "compiling.py"}
     assert "likelihood.py" not in files("evaluate.py")
-    assert files("moves/dispatch.py") >= {"moves/insert.py", "choose.py", "tree_prior.py"}
-    assert "moves/between.py" not in files("moves/dispatch.py")
+    proposing = files("moves/propose.py")
+    assert proposing >= {"moves/insert_delete.py", "moves/choice.py", "tree_prior.py"}
+    assert "moves/newton.py" not in proposing
     # Whatever Python imports for it is among them.
     for unit in units.entry_points():
         module = sys.modules[getattr(unit, "py_func", unit).__module__]
@@ -151,5 +152,5 @@ def test_compiled_code_depends_on_what_it_imports_and_on_nothing_else():
         }
         name = Path(module.__file__).relative_to(kernels).as_posix()
         assert {Path(file).relative_to(kernels).as_posix() for file in own} <= files(name)
-    hashes = {compiling.source_hash(kernels / name) for name in ("evaluate.py", "moves/jump.py")}
+    hashes = {compiling.source_hash(kernels / name) for name in ("evaluate.py", "moves/propose.py")}
     assert len(hashes | {compiling.source_hash()}) == 3

@@ -41,7 +41,7 @@ def _run(words: list[str]) -> int:
     # Imported only here, so that Ctrl-C in the meantime is no traceback either.
     from .arguments import parser
 
-    whole = parser(words)
+    whole = parser()
     options, unknown = whole.parse_known_args(words)
     if unknown:
         # Of the command, where there is one: its help tells what it takes.

@@ -8,11 +8,12 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..experiments import ALL, EXPERIMENTS, METHODS, TASKS
 from ..formula.operators import OPERATOR_SETS, OPERATORS, operator_hint, operator_weights
 from ..inputs.prior import NoisePrior
 from ..version import __version__
@@ -44,11 +45,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"symbayes: {one_line(message)} (see {self.prog} --help)\n")
 
 
-def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Return the parser of all commands; what it returns has `run`, if there is a command.
-
-    The options of `reproduce`, which are slow to find out, are there only if `words` have it.
-    """
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands; what it returns has `run`, if there is a command."""
     result = _Parser(
         prog="symbayes",
         description="Bayesian symbolic regression: formulas that explain a table, and how\n"
@@ -66,7 +64,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _add_predict(commands)
     _add_show(commands)
     _add_others(commands)
-    _add_reproduce(commands, "reproduce" in words)
+    _add_reproduce(commands)
     return result
 
 
@@ -256,16 +254,10 @@ def _add_others(commands: argparse._SubParsersAction) -> None:
         help="folder for model and report (default: symbayes-demo)")
 
 
-def _add_reproduce(commands: argparse._SubParsersAction, fully: bool) -> None:
-    summary = "do the experiments of the paper again"
-    if not fully:
-        commands.add_parser("reproduce", help=summary)
-        return
-    from ..experiments import ALL, EXPERIMENTS, METHODS, TASKS
-
+def _add_reproduce(commands: argparse._SubParsersAction) -> None:
     what = "\n".join(f"  {name:<12} {title}" for name, title in EXPERIMENTS.items())
     command = _add(
-        commands, "reproduce", summary,
+        commands, "reproduce", "do the experiments of the paper again",
         "Do the experiments of the paper again, beside its published figures.\n\n"
         f"experiments:\n{what}\n  {ALL:<12} everything, into one report",
         "  symbayes reproduce accuracy --quick            a look at the table of errors\n"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
+from ..experiments.reproduce import FULL, QUICK, reproduce
 from ..show.display import Display
 
 
 def run(options: argparse.Namespace) -> int:
     """Do experiments again, and print where the report is."""
-    from ..experiments.reproduce import FULL, QUICK, reproduce  # only now, as it takes long
-
     effort = QUICK if options.quick else FULL
     if options.replications is not None:
         effort = effort.repeated(options.replications)

@@ -37,8 +37,8 @@ def solve(
 ) -> Answer:
     """Return a method's formula for a table.
 
-    With `terms` the paper's sampler has so many and ours at most so many; without, the paper's has
-    two and ours learns how many.
+    With `terms` the paper's sampler has that many and ours at most as many; without, the paper's
+    has two and ours learns how many.
     """
     start = time.perf_counter()
     if method in POPULATIONS:
@@ -60,7 +60,7 @@ def regressor(
     """Return one of our samplers with the settings of the experiments."""
     if method == PAPER:
         trees = effort.trees if trees is None else trees
-        # One chain that goes on until all its trees are proposed.
+        # One chain, until all its trees are proposed.
         return BayesianSymbolicRegressor(
             operators, n_terms=terms or TERMS, sampler=PaperSampler(trees), chains=1,
             tune=trees, draws=trees, n_jobs=1, random_state=seed,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from .. import __version__
 from ..datasets import PAPER_FORMULAS
 from ..formula.operators import OPERATOR_SETS
+from ..storage.atomic import replacing
 from . import ALL, DEFAULT, METHODS, PAPER, POPULATIONS, TASKS
 from .memory import Memory
 from .methods import OPERATORS, TERMS, check_gplearn
@@ -44,35 +44,12 @@ def reproduce(
     command: str = "symbayes.experiments.reproduce",
     tell: Tell = lambda what, done, total: None,
 ) -> Path:
-    """Do experiments of the paper again.
+    """Do experiments of the paper again: one of `EXPERIMENTS`, or "all".
 
-    What is finished is kept in ``out/runs.jsonl`` at once and never done again, so that a call
-    that was stopped is continued by the same call.
-
-    Parameters
-    ----------
-    experiment : str
-        One of `EXPERIMENTS`, or "all".
-    out : Path
-        Folder for tables (CSV, Markdown) and figures (SVG, PNG).
-    effort : Effort
-        How much of everything.
-    n_jobs : int
-        Processes, as in joblib.
-    seed : int
-    methods, tasks : sequence of str
-        Some of `METHODS` and of the tasks f1 to f6.
-    prices : Path, optional
-        The index study's prices, a CSV with date, open, high, low, close.
-    command : str
-        What the report says to have been made by.
-    tell : callable
-        Called with what is being done, how much is done, and how much there is.
-
-    Returns
-    -------
-    Path
-        The report.
+    What is finished is kept in ``out/runs.jsonl`` at once and never done again, so that the same
+    call continues one that was stopped. `command` is what the report says to have been made by,
+    and `tell` is called with what is being done, how much is done, and how much there is.
+    Return the report; tables (CSV) and figures (SVG, PNG) lie beside it.
     """
     chosen = [one for one in _EXPERIMENTS if experiment in (one.name, ALL)]
     names = [*(one.name for one in _EXPERIMENTS), ALL]
@@ -108,36 +85,27 @@ def reproduce(
         _write(sections[one], out)
         tell("tables", i + 1, len(chosen))
     report = out / ("report.md" if experiment == ALL else f"{experiment}.md")
-    with _whole(report) as path:
-        path.write_text(
-            _report(sections, setting, _made_by(command, time.monotonic() - start, spent.values())),
-            "utf-8",
-        )
+    made_by = _made_by(command, time.monotonic() - start, spent.values())
+    with replacing(str(report)) as file:
+        file.write(_report(sections, setting, made_by).encode())
     return report
 
 
 def _write(section: Section, out: Path) -> None:
-    """Write tables and figures, each under a temporary name first."""
+    """Write tables and figures, each of them whole or not at all."""
     import matplotlib
 
     for name, table in section.tables.items():
-        with _whole(out / f"{name}.csv") as path:
-            table.to_csv(path, index=False, float_format="%.10g", lineterminator="\n")
+        text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+        with replacing(str(out / f"{name}.csv")) as file:
+            file.write(text.encode())
     # The same figure is the same file: no date in it, and names that do not change.
     with matplotlib.rc_context({"svg.hashsalt": "symbayes", "svg.fonttype": "path"}):
         for name, figure in section.figures.items():
-            with _whole(out / f"{name}.svg") as path:
-                figure.savefig(path, format="svg", metadata={"Date": None})
-            with _whole(out / f"{name}.png") as path:
-                figure.savefig(path, format="png", dpi=150, metadata={"Software": None})
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to, and rename when all is written."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    yield temporary
-    temporary.replace(path)
+            with replacing(str(out / f"{name}.svg")) as file:
+                figure.savefig(file, format="svg", metadata={"Date": None})
+            with replacing(str(out / f"{name}.png")) as file:
+                figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
 
 
 def _made_by(command: str, seconds: float, spent: Collection[float]) -> str:

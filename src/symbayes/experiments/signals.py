@@ -19,7 +19,7 @@ from .methods import TERMS, fitted, regressor
 from .published import SIGNALS, SIGNALS_FOUND, SIGNALS_TRIED
 from .records import Record
 from .runs import Experiment, Job, Section, Setting, Work
-from .simulated import integer_seed
+from .simulated import integer_seed, markdown
 
 #: What signals are made of.
 PRICES = ("open", "high", "low", "close")
@@ -147,21 +147,13 @@ class Chance:
         return max(0.5, self.test)
 
     def judged(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return signals with intervals, and whether they survive that so many were looked at."""
-        right, days = table["test_right"], table["test_days"]
-        tests = [
-            stats.binomtest(int(k), int(n), self.to_beat, alternative="greater")
-            for k, n in zip(right, days, strict=True)
-        ]
-        intervals = [
-            stats.binomtest(int(k), int(n)).proportion_ci(LEVEL, "exact")
-            for k, n in zip(right, days, strict=True)
-        ]
-        p = np.array([test.pvalue for test in tests])
+        """Return signals with intervals, and whether they survive correction for their number."""
+        counted = zip(table["test_right"], table["test_days"], strict=True)
+        low, high, p = np.array([_luck(int(k), int(n), self.to_beat) for k, n in counted]).T
         adjusted = holm(p)
         return table.assign(
-            test_low=[interval.low for interval in intervals],
-            test_high=[interval.high for interval in intervals],
+            test_low=low,
+            test_high=high,
             p_value=p,
             p_adjusted=adjusted,
             counts=(table["train"] > 0.5) & (table["test"] > 0.5),
@@ -173,23 +165,29 @@ class Chance:
         rows = []
         for name, days in (("train", training), ("test", test)):
             right = int(np.sum((up[name] > 0.5) == (days.returns > 0)))
-            interval = stats.binomtest(right, len(days)).proportion_ci(LEVEL, "exact")
             guess = max(0.5, self.train if name == "train" else self.test)
-            luck = stats.binomtest(right, len(days), guess, alternative="greater")
+            low, high, p = _luck(right, len(days), guess)
             rows.append(
                 {
                     "dataset": name,
                     "accuracy": right / len(days),
-                    "low": interval.low,
-                    "high": interval.high,
+                    "low": low,
+                    "high": high,
                     "majority": guess,
-                    "p_value": luck.pvalue,
+                    "p_value": p,
                     "mean_probability": float(up[name].mean()),
                     "days_up": float(np.mean(up[name] > 0.5)),
                     "return": growth(up[name] > 0.5, days)[-1] - 1.0,
                 }
             )
         return pd.DataFrame(rows)
+
+
+def _luck(right: int, days: int, chance: float) -> tuple[float, float, float]:
+    """Return an exact interval of the share of right days, and how probable it is by chance."""
+    interval = stats.binomtest(right, days).proportion_ci(LEVEL, "exact")
+    p = stats.binomtest(right, days, chance, alternative="greater").pvalue
+    return interval.low, interval.high, p
 
 
 def holm(p: np.ndarray) -> np.ndarray:
@@ -339,19 +337,19 @@ def _first_line(table: pd.DataFrame, chance: Chance, setting: Setting) -> str:
     if n == 0:
         return (
             f"**None of {tried} survives**: none predicts the sign of the next return on the test "
-            f"days better than {chance.to_beat:.1%}, what guessing reaches, once it is taken into "
-            "account that so many were looked at."
+            f"days better than {chance.to_beat:.1%}, what guessing reaches, after correction "
+            "for the number of signals."
         )
     return (
         f"**{n} of {tried} survive{'s' if n == 1 else ''}**: more accurate on the test days than "
-        f"guessing ({chance.to_beat:.1%}), after correction for having looked at so many. That is "
+        f"guessing ({chance.to_beat:.1%}), after correction for the number of signals. That is "
         "one index and one period; costs of trading are not counted."
     )
 
 
 def _setting(training: Days, test: Days, chance: Chance, setting: Setting) -> str:
     return (
-        f"The paper's sampler proposes {setting.effort.signal_trees:,} trees a run with K = "
+        f"The paper's sampler proposes {setting.effort.signal_trees:,} trees per run with K = "
         f"{TERMS}, from {', '.join(OPERATORS)}. "
         f"{len(training)} training days ({training.dates[0]:%Y-%m-%d} to "
         f"{training.dates[-1]:%Y-%m-%d}) and {len(test)} test days ({test.dates[0]:%Y-%m-%d} to "
@@ -363,34 +361,24 @@ def _setting(training: Days, test: Days, chance: Chance, setting: Setting) -> st
 
 def _signals(table: pd.DataFrame, chance: Chance) -> str:
     shown = table[table["counts"]].sort_values("test", ascending=False).head(_SHOWN)
-    rows = [
-        f"| {i} | {r.train:.3f} | {r.test:.3f} ({r.test_low:.3f} to {r.test_high:.3f}) | "
-        f"{r.p_value:.2g} | {r.p_adjusted:.2g} | {r.days_up:.0%} | `{r.expression}` |"
-        for i, r in enumerate(shown.itertuples(), 1)
-    ]
     better = int(((table["train"] > chance.train) & (table["test"] > chance.test)).sum())
-    return "\n".join(
-        [
-            f"A signal counts, as in the paper, when its sign is right on more than half of the "
-            f"days of both sets: {int(table['counts'].sum())} of {len(table)} do (published: "
-            f"{SIGNALS_FOUND} of {SIGNALS_TRIED}); {better} are better than the majority guess on "
-            f"both. The first {len(shown)} of them, with exact {LEVEL:.0%} intervals, the "
-            f"probability of so many right days by luck (a chance of {chance.to_beat:.3f} a day), "
-            "and the same corrected by Holm's method for all signals looked at:",
-            "",
-            "| # | train | test | p | corrected | says up | expression |",
-            "| ---: | --- | --- | --- | --- | ---: | --- |",
-            *rows,
-            "",
-            "Published:",
-            "",
-            "| # | train | test | expression |",
-            "| ---: | --- | --- | --- |",
-            *(
-                f"| {i} | {train:.3f} | {test:.3f} | `{text}` |"
-                for i, (train, test, text) in enumerate(SIGNALS, 1)
-            ),
-        ]
+    lines = [["#", "train", "test", "p", "corrected", "says up", "expression"]]
+    lines += [["---:", "---", "---", "---", "---", "---:", "---"]]
+    for i, r in enumerate(shown.itertuples(), 1):
+        test = f"{r.test:.3f} ({r.test_low:.3f} to {r.test_high:.3f})"
+        luck = [f"{r.p_value:.2g}", f"{r.p_adjusted:.2g}", f"{r.days_up:.0%}"]
+        lines.append([f"{i}", f"{r.train:.3f}", test, *luck, f"`{r.expression}`"])
+    of_paper = [["#", "train", "test", "expression"], ["---:", "---", "---", "---"]]
+    for i, (on_training, on_test, text) in enumerate(SIGNALS, 1):
+        of_paper.append([f"{i}", f"{on_training:.3f}", f"{on_test:.3f}", f"`{text}`"])
+    return (
+        f"A signal counts, as in the paper, when its sign is right on more than half of the "
+        f"days of both sets: {int(table['counts'].sum())} of {len(table)} do (published: "
+        f"{SIGNALS_FOUND} of {SIGNALS_TRIED}); {better} are better than the majority guess on "
+        f"both. The first {len(shown)} of them, with exact {LEVEL:.0%} intervals, the "
+        "probability of at least as many right days by luck (a chance of "
+        f"{chance.to_beat:.3f} each), and the same corrected by Holm's method for all signals "
+        f"looked at:\n\n{markdown(lines)}\n\nPublished:\n\n{markdown(of_paper)}"
     )
 
 

@@ -12,12 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from ..formula.evaluation import evaluate_trees
 from ..formula.expression import Expression
 from ..formula.formula import Formula
 from ..formula.operators import BY_OPCODE
 from ..formula.parser import parse
-from ..formula.term_trees import term_tree, term_trees
+from ..formula.trees import evaluate_trees, term_tree, term_trees
 from ..kernels import opcodes
 
 # A known term of which a smaller part (squared) lies outside the span of the others is redundant.

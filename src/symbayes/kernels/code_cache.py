@@ -1,8 +1,8 @@
 """Where compiled code is kept for the next process: one file for each entry point.
 
-Numba's own files are trusted as they are: one that is cut off ends a fit with a traceback, and a
-flipped bit in machine code may end the process. So a file here carries a checksum, which is looked
-at before anything else is. Whatever is wrong with a file or a folder costs time and one warning.
+Numba trusts its own files as they are: one that is cut off ends a fit with a traceback, and a
+flipped bit in machine code may end the process. So a file here carries a checksum, which is checked
+before anything else is read. Whatever is wrong with a file or a folder costs time and one warning.
 """
 
 import hashlib

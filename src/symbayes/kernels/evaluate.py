@@ -33,10 +33,11 @@ from .opcodes import (
     TAN,
     TANH,
 )
+from .rows import copy
 from .tree import arity, subtree_end
-from .vector_math import cos_rows, exp_rows, log_rows, sin_rows
+from .vector_math import NO_TURN, QUARTER_TURN, exp_rows, log_rows, sine_rows
 
-#: Rows a block; a stack slot holds one block.
+#: Rows per block; a stack slot holds one block.
 BLOCK = 1024
 #: Rows are padded to a multiple of this, so that vector loops have no scalar rest.
 PADDING = 8
@@ -110,12 +111,6 @@ def _binary(op, left, p, right, q, target, t, n):
             target[t + i] = left[p + i] / right[q + i]
 
 
-@merged
-def _copy(source, s, target, t, n):
-    for i in range(n):
-        target[t + i] = source[s + i]
-
-
 def stack_slots(max_nodes):
     """Return how many blocks of stack the largest tree may need."""
     return 2 * (max_nodes // 2 + 2)
@@ -153,9 +148,9 @@ def evaluate(nodes, root, x, n_rows, begin, stop, target, offset, stack, where):
             left = x if where[2 * level + 1] == 1 else stack
             if result == level:
                 if op == SIN:
-                    sin_rows(left, p, out, o, n)
+                    sine_rows(left, p, out, o, n, NO_TURN)
                 elif op == COS:
-                    cos_rows(left, p, out, o, n)
+                    sine_rows(left, p, out, o, n, QUARTER_TURN)
                 elif op == EXP:
                     exp_rows(left, p, out, o, n)
                 elif op == LOG:
@@ -172,5 +167,5 @@ def evaluate(nodes, root, x, n_rows, begin, stop, target, offset, stack, where):
             where[2 * result + 1] = 0
             level = result
         if end == root + 1:
-            _copy(x, np.uint64(where[0]), target, np.uint64(offset + first - begin), n)
+            copy(target, np.uint64(offset + first - begin), x, np.uint64(where[0]), n)
         first += BLOCK

@@ -150,7 +150,7 @@ def factorise(gram, slots, n_terms, factor):
     return redundant
 
 
-@kernel
+@merged
 def solve_normal_equations(dots, slots, n_terms, n, factor, solution):
     """Solve for the coefficients, given the Cholesky factor; leave them in `solution`.
 

@@ -18,7 +18,7 @@ from .tree import subtree_end, tree_start
 MOST_CONSTANTS = 12
 MOST_ROWS = 128
 
-# Evaluations of the tree at new constants, and how often a step that was too long is cut.
+# Evaluations of the tree at new constants, and how often a step that was too long is shortened.
 _MOST_STEPS, _MOST_CUTS = 6, 2
 # Steps end when the residual falls by less than this part.
 _ENOUGH = 1.0e-3

@@ -55,8 +55,9 @@ def tree_start(trees, slot):
 @kernel
 def term_and_room(trees, k):
     """Return the root of the k-th term, and begin and end of the slot for what replaces it."""
-    new = tree_start(trees, trees.slots[trees.slots.shape[0] - 1])
-    return tree_start(trees, trees.slots[k]), new, new + max_nodes(trees)
+    size = max_nodes(trees)
+    new = trees.slots[trees.slots.shape[0] - 1] * size
+    return trees.slots[k] * size, new, new + size
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The prior over trees: how probable one is, and how to draw one."""
+"""The prior over trees: how probable a tree is, and how to draw one."""
 
 import math
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from .opcodes import FEATURE, LT
 from .rng import normal, pick, uniform
 from .tree import arity
 
-# Arguments that are always the same, as NumPy values (see `choose.py`).
+# Arguments that are always the same, as NumPy values (see `moves/choice.py`).
 ROOT_DEPTH = np.int64(0)
 ANY_NODE, OPERATOR = np.bool_(False), np.bool_(True)
 

@@ -39,12 +39,12 @@ _UNITS = {
     "newton": newton,
     "fit_all": fit_all,
 }
-_UNITS_FOR_ONE_STAGE = {name: _UNITS[name] for name in _UNITS if name != "fit_all"} | {
+_UNITS_FOR_ONE_STAGE = {name: unit for name, unit in _UNITS.items() if name != "fit_all"} | {
     "fit_nothing": fit_nothing
 }
 # What other processes compile, by the number of cores; the first of them compiles the loop as well.
 # Chosen so that all take about as long.
-_ELSEWHERE: dict[int, list[tuple[str, ...]]] = {
+_FOR_HELPERS: dict[int, list[tuple[str, ...]]] = {
     1: [],
     2: [("newton",)],
     3: [(), ("newton", "optimise")],
@@ -150,9 +150,9 @@ class _Compiled:
 
 
 def _remember_address(unit: Any) -> None:
-    """Spare Numba from looking the addresses of a unit up at every call of a loop.
+    """Spare Numba from looking up the addresses of a unit at every call of a loop.
 
-    That takes longer than a millisecond for all of them, in which no other thread gets on.
+    That takes longer than a millisecond for all of them, and blocks all other threads.
     """
     (result,) = unit.overloads.values()
     known = _Compiled(result)
@@ -162,8 +162,8 @@ def _remember_address(unit: Any) -> None:
 class Loop:
     """The loop of a sampler, as one chain or ladder calls it: again and again with the same arrays.
 
-    Numba looks at the types of all arguments at every call, which takes longer than all else of it,
-    and in which no other thread gets on. Here that is done once for the same arrays.
+    Numba looks at the types of all arguments at every call, which takes longer than the rest of the
+    call and blocks all other threads. Here that is done once for the same arrays.
     """
 
     def __init__(self, loop: Any, units: dict[str, Any]):
@@ -172,7 +172,7 @@ class Loop:
         self._compiled = loop
 
     def __call__(self, *arguments: Any) -> int:
-        """Return what the loop returns for these arguments, behind its units."""
+        """Return what the loop returns for these arguments, which follow its units."""
         if self._is_known(arguments):
             return int(self._compiled(*self._units, *arguments))
         done = self._loop(*self._units, *arguments)
@@ -214,16 +214,16 @@ def cache_folder() -> str | None:
 def load(sampler: str, in_stages: bool = False) -> Loop:
     """Return the loop of a sampler, `loop(chain, prior, ...)`, compiled if it has to be.
 
-    Only in stages can it judge on all rows what has passed on a part of them.
+    With `in_stages` it can judge on all rows what has passed on a part of them.
     """
     loop = _LOOPS[sampler]
     units = _UNITS if in_stages else _UNITS_FOR_ONE_STAGE
     if not config.DISABLE_JIT and not _ready.issuperset([*units, sampler]):
         with _lock:
             helpers = {} if is_cached(sampler) else _start_helpers(sampler)
-            elsewhere = {name for names in helpers.values() for name in names}
+            theirs = {name for names in helpers.values() for name in names}
             if helpers:
-                _compile({name: units[name] for name in units if name not in elsewhere})
+                _compile({name: units[name] for name in units if name not in theirs})
             for helper in helpers:
                 _wait_for(helper)
             _compile({**units, sampler: loop})
@@ -238,10 +238,10 @@ def compile_here(*names: str) -> None:
 def _start_helpers(sampler: str) -> "dict[subprocess.Popen[bytes], tuple[str, ...]]":
     """Let other processes compile parts while this one compiles the rest; return which.
 
-    Numba holds a lock, so that threads cannot do this. What they compile is found in the cache
-    afterwards; whatever goes wrong there, this process compiles itself.
+    Numba holds a lock, so that threads cannot do this. What the other processes compile is found in
+    the cache afterwards; whatever goes wrong there, this process compiles itself.
     """
-    parts = _ELSEWHERE[min(_cores(), max(_ELSEWHERE))]
+    parts = _FOR_HELPERS[min(_cores(), max(_FOR_HELPERS))]
     if not parts or not sys.executable or cache_folder() is None:
         return {}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

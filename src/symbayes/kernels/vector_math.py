@@ -31,7 +31,7 @@ _SINE_LIMIT = 1.0e6
 _EXP_LIMIT = 708.0
 _SMALLEST_NORMAL = 2.2250738585072014e-308
 
-_NO_TURN, _QUARTER_TURN = np.int64(0), np.int64(1)
+NO_TURN, QUARTER_TURN = np.int64(0), np.int64(1)
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 _MANTISSA = 0x000FFFFFFFFFFFFF
 
@@ -102,33 +102,20 @@ def _log(x):
 
 
 @merged
-def sin_rows(source, s, target, t, n):
-    """target[t:t+n] = sin(source[s:s+n])."""
+def sine_rows(source, s, target, t, n, quarter_turns):
+    """target[t:t+n] = sin(source[s:s+n]), or cos for one quarter turn."""
     unusual = 0
     for i in range(n):
         x = source[s + i]
-        target[t + i] = _sine(x, _NO_TURN)
+        target[t + i] = _sine(x, quarter_turns)
         unusual += not (abs(x) <= _SINE_LIMIT)
     if unusual > 0:
         for i in range(n):
             x = source[s + i]
-            if not (abs(x) <= _SINE_LIMIT):
-                target[t + i] = math.sin(x) if abs(x) < math.inf else math.nan
-
-
-@merged
-def cos_rows(source, s, target, t, n):
-    """target[t:t+n] = cos(source[s:s+n])."""
-    unusual = 0
-    for i in range(n):
-        x = source[s + i]
-        target[t + i] = _sine(x, _QUARTER_TURN)
-        unusual += not (abs(x) <= _SINE_LIMIT)
-    if unusual > 0:
-        for i in range(n):
-            x = source[s + i]
-            if not (abs(x) <= _SINE_LIMIT):
-                target[t + i] = math.cos(x) if abs(x) < math.inf else math.nan
+            if not (abs(x) < math.inf):
+                target[t + i] = math.nan
+            elif abs(x) > _SINE_LIMIT:
+                target[t + i] = math.sin(x) if quarter_turns == NO_TURN else math.cos(x)
 
 
 @merged

@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..deadline import Deadline
-from ..fitting.fitted import Model, State
-from ..fitting.fitter import Fitter, expression_of
+from ..fitting.model import Fitter, Model, State, expression_of
 from ..formula import expression as ex
-from ..formula.powers import collected
-from ..formula.skeleton import skeleton
+from ..formula.rewriting import collected
+from ..formula.trees import concatenated, split_terms, structure, to_expression
 from ..kernels import opcodes
 from ..kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE
 from ..kernels.tree import NODE
-from ..samplers.trace import Trace, split_terms
+from ..samplers.trace import Trace
 from .prediction import Mixture
 
 # Rows times models to fit after a run, and the fewest and most models whatever the number of rows.
@@ -241,7 +240,7 @@ def columns_of(state: State, known: dict[bytes, set[int]] | None = None) -> np.n
 def _columns_of_tree(tree: np.ndarray) -> set[int]:
     columns = tree["feature"][tree["op"] == opcodes.FEATURE].tolist()
     if np.isin(tree["op"], (opcodes.DIV, opcodes.INV)).any():  # else nothing cancels
-        expression = ex.from_nodes(tree, range(max(columns) + 1))
+        expression = to_expression(tree, range(max(columns) + 1))
         columns = ex.features(collected(expression))
     return set(columns)
 
@@ -301,12 +300,11 @@ def group(states: list[State], fitter: Fitter, most: int, deadline: Deadline) ->
     fitted function. It is shown by its simplest member, with the best constants seen. There are no
     more than `most`, and no further ones after the deadline.
     """
-    known: dict[bytes, str] = {}
-    by_skeleton: dict[tuple, list[int]] = {}
+    by_structure: dict[tuple, list[int]] = {}
     for i, state in enumerate(states):
-        key = tuple(sorted(_skeleton(tree, known) for tree in state.trees))
-        by_skeleton.setdefault(key, []).append(i)
-    ranked = sorted(by_skeleton.values(), key=lambda places: -sum(states[i].weight for i in places))
+        key = structure(concatenated(state.trees), len(state.trees))
+        by_structure.setdefault(key, []).append(i)
+    ranked = sorted(by_structure.values(), key=lambda some: -sum(states[i].weight for i in some))
     shown: list[Group] = []
     lost = 0.0
     for places in ranked[:most]:
@@ -326,14 +324,6 @@ def group(states: list[State], fitter: Fitter, most: int, deadline: Deadline) ->
         else:
             shown.append(Group(weight, model, frozenset(places)))
     return _merge_equal_fits([replace(one, weight=one.weight / (1.0 - lost)) for one in shown])
-
-
-def _skeleton(tree: np.ndarray, known: dict[bytes, str]) -> str:
-    """Return the skeleton of a tree; many draws have the same one, which is made once."""
-    key = tree["op"].tobytes() + tree["feature"].tobytes()
-    if key not in known:
-        known[key] = skeleton(tree)
-    return known[key]
 
 
 def polished(groups: list[Group], fitter: Fitter, deadline: Deadline) -> list[Group]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from ..fitting.fitted import Model, freedom
-from ..fitting.fitter import Fitter
-from ..formula.evaluation import evaluate_trees
-from ..samplers.trace import ChainTrace, split_terms
+from ..fitting.model import Fitter, Model, freedom
+from ..formula.trees import evaluate_trees, split_terms
+from ..samplers.trace import ChainTrace
 
 # Share of the posterior on either side that a prediction is not to be moved by.
 _TAIL = 0.1

@@ -22,8 +22,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from ..deadline import OutOfTime
-from ..fitting.fitted import Model, freedom
-from ..formula.evaluation import evaluate_trees
+from ..fitting.model import Model, freedom
+from ..formula.trees import evaluate_trees
 from ..inputs.validation import Table
 from .posterior import Group, Posterior, inclusion
 from .prediction import Mixture

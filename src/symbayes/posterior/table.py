@@ -9,14 +9,11 @@ import numpy as np
 import pandas as pd
 
 from ..deadline import Deadline, OutOfTime
-from ..fitting.constants import Sight
-from ..fitting.fitted import Model
-from ..fitting.fitter import Fitter, expression_of
-from ..fitting.rounding import rounded
-from ..fitting.simple_numbers import is_simple
+from ..fitting.model import Fitter, Model, expression_of
+from ..fitting.rounding import TrainingRows, is_simple, rounded
 from ..formula import expression as ex
 from ..formula.formula import DIGITS, Formula
-from ..formula.powers import collected
+from ..formula.rewriting import collected
 from ..kernels import opcodes
 from .posterior import Posterior, front, may_polish, to_polish
 
@@ -45,7 +42,7 @@ class FormulaWriter:
         self._free = not any((tree["op"] == opcodes.LT).any() for tree in problem.known)
         nu, lam = problem.data.noise_prior.tolist()
         y = problem.y_mean + problem.y_scale * fitter.scaled_y
-        self._sight = Sight(
+        self._rows = TrainingRows(
             fitter.columns[:, :n_rows], y, fitter.weights, (nu, lam), problem.y_scale,
             used.tolist(),
         )  # fmt: skip
@@ -103,7 +100,7 @@ class FormulaWriter:
 
     def _with_simple_constants(self, formula: Formula, stop: Callable[[], bool]) -> str:
         """Return a formula with simple constants, as text; the same where there are none."""
-        found = rounded(formula._expression, self._sight, stop)
+        found = rounded(formula._expression, self._rows, stop)
         return str(formula if found == formula._expression else self._of(collected(found)))
 
     def _of(self, expression: ex.Expression) -> Formula:
@@ -114,7 +111,7 @@ class FormulaWriter:
         digits = [
             max(n, DIGITS) if is_simple(value) else n
             for n, value in zip(
-                self._sight.digits(expression), ex.constants(expression), strict=True
+                self._rows.digits(expression), ex.constants(expression), strict=True
             )
         ]
         return Formula._from_expression(expression, self._names, digits)

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..fitting.refine import free_constants, newton_step
-from ..formula.evaluation import evaluate_trees
+from ..fitting.constants import free_constants, newton_step
+from ..fitting.least_squares import exact_coefficients
 from ..formula.operators import BY_OPCODE
+from ..formula.trees import evaluate_trees
 from ..inputs.problem import Problem
 from ..kernels import opcodes
 from .ladder import Replicas
@@ -21,19 +22,18 @@ from .ladder import Replicas
 # A state whose residual is below this part of y's variance may be exact, and so may one where a
 # smaller residual would gain nothing, being far below what the prior of the noise expects.
 _EXACT, _EXACT_NOISE = 1.0e-18, 1.0e-3
-# Constants per row at which an exact fit says something.
-_CONSTANTS_A_ROW = 0.5
-# Steps to the best constants.
+# With more constants per row than this, an exact fit says nothing.
+_CONSTANTS_PER_ROW = 0.5
+# The most steps to the best constants.
 _MOST_STEPS = 8
-# How y was computed may round this many times as much as the formula that was found, which may be
-# written otherwise. Beyond this part of the spread of y, it is terms that cancel each other.
-_WRITTEN_OTHERWISE, _CANCELLING = 100.0, 1.0e-12
-# How many times the last digit of y an error may be, and how far decimal digits are looked for.
+# y may be rounded this many times as much as the formula that was found, since it may have been
+# computed in another form. Beyond this part of the spread of y, terms cancel each other.
+_OTHER_FORM, _CANCELLING = 100.0, 1.0e-12
+# An error may be this many times the last digit of y, which has at most this many decimal digits.
 _LAST_DIGITS, _MOST_DIGITS = 5.0, 15
-# Errors of every operation are made this large to be measured, and taken to be proportional.
-_ENLARGED = 2.0**-30
-_EPSILON = 2.0**-53
-_REPEATS = 3
+# To be measured, rounding errors are made this large instead of epsilon, this many times; they are
+# taken to be proportional.
+_ENLARGED, _EPSILON, _REPEATS = 2.0**-30, 2.0**-53, 3
 
 
 def exact_rss(problem: Problem) -> float:
@@ -51,9 +51,8 @@ def is_exact(replicas: Replicas) -> bool:
     if not trees or not replicas.rss <= exact_rss(replicas.problem):
         return False
     constants = 1 + len(trees) + 2 * sum(int((tree["op"] == opcodes.LT).sum()) for tree in trees)
-    if constants > _CONSTANTS_A_ROW * replicas.problem.data.n:
-        return False
-    return fits_to_rounding(trees, replicas.problem)
+    few = constants <= _CONSTANTS_PER_ROW * replicas.problem.data.n
+    return few and fits_to_rounding(trees, replicas.problem)
 
 
 def fits_to_rounding(trees: Sequence[np.ndarray], problem: Problem) -> bool:
@@ -70,11 +69,15 @@ def fits_to_rounding(trees: Sequence[np.ndarray], problem: Problem) -> bool:
     with np.errstate(all="ignore"):
         for _ in range(_MOST_STEPS):
             values = evaluate_trees(terms, columns)
-            coefficients, error = _solved(values, y, root)
+            solved = exact_coefficients(values, y, root)
+            if solved is None:
+                return False
+            coefficients, left = solved
+            error = _mean_square_root(left, root)
             if not error < before:
                 return False
             arithmetic = _rounding(terms, values, coefficients, columns, y, root)
-            if error <= max(min(_WRITTEN_OTHERWISE * arithmetic, _CANCELLING), last_digit):
+            if error <= max(min(_OTHER_FORM * arithmetic, _CANCELLING), last_digit):
                 return True
             before = 0.5 * error
             moved = newton_step(terms, places, columns, y, root**2) if places else None
@@ -82,25 +85,6 @@ def fits_to_rounding(trees: Sequence[np.ndarray], problem: Problem) -> bool:
                 return False
             terms = moved
     return False
-
-
-def _solved(values: np.ndarray, y: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return coefficients of least squares, and the root mean square of what is left."""
-    design = np.vstack([np.ones(len(y)), values]).T
-    unit = np.abs(design).max(axis=0)
-    if not (np.isfinite(design).all() and (unit > 0.0).all()):
-        return np.zeros(len(values)), np.inf
-    design = design / unit
-    solution, left = np.zeros(len(unit)), y
-    try:
-        for _ in range(2):  # the second time it takes out the rounding errors of the first
-            solution = (
-                solution + np.linalg.lstsq(design * root[:, None], left * root, rcond=None)[0]
-            )
-            left = y - design @ solution
-    except np.linalg.LinAlgError:
-        return np.zeros(len(values)), np.inf
-    return solution[1:] / unit[1:], _mean_square_root(left, root)
 
 
 def _rounding(

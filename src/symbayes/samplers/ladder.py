@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formula.evaluation import evaluate_trees
+from ..fitting import least_squares
+from ..formula.trees import evaluate_trees, state_size, state_sizes
 from ..inputs.problem import Problem
 from ..kernels import units
 from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain, zeros
@@ -18,15 +19,7 @@ from ..kernels.tree import NODE
 from ..kernels.tree_prior import Prior
 from .run.scheduler import NoStart
 from .search.library import LibraryCache
-from .trace import (
-    LadderState,
-    Output,
-    empty_output,
-    packed_output,
-    state_size,
-    state_sizes,
-    unpack,
-)
+from .trace import LadderState, Output, empty_output, packed_output, unpack
 
 #: How often constants move: the share of such moves, and the `lt` nodes for half of it.
 MOVE_SHAPE = (0.5, 1.0)
@@ -220,7 +213,7 @@ class Replicas:
         self._make_columns()
         slots = self.chains.slots[r, : len(trees)]
         columns = self.chains.columns[r].reshape(-1, n)[slots]
-        return data.y - np.linalg.lstsq(columns.T, data.y, rcond=None)[0] @ columns
+        return least_squares.remainder(columns, data.y)
 
     def coefficients(self) -> tuple[float, np.ndarray]:
         """Return intercept and coefficients of the coldest state, in units of its response.
@@ -231,17 +224,10 @@ class Replicas:
         used = data.root_weight > 0
         root = data.root_weight[used]
         values = evaluate_trees(trees, data.x.reshape(-1, len(data.y)))[:, used]
-        design = np.column_stack([np.ones(used.sum()), *values]) * root[:, None]
-        # In units of the largest value, so that squares neither overflow nor vanish.
-        unit = np.abs(design).max(axis=0)
-        y = self.problem.response()[used] * root
+        y = self.problem.response()[used]
         with np.errstate(all="ignore"):
-            design = design / unit
-            if not np.isfinite(design).all():
-                return 0.0, np.zeros(len(trees))
-            try:
-                solution = np.linalg.lstsq(design, y, rcond=None)[0] / unit
-            except np.linalg.LinAlgError:  # numbers too extreme for it
+            solution = least_squares.coefficients(values, y, root)
+            if solution is None:
                 return 0.0, np.zeros(len(trees))
             share = np.abs(solution) * np.array([1.0, *values.std(axis=1)])
         solution[~(share > _NEGLIGIBLE * self.problem.y_scale)] = 0.0
@@ -263,18 +249,13 @@ class Replicas:
 
     def offer(self, libraries: LibraryCache) -> None:
         """Add the term to the coldest state that explains most of its residual, if that helps."""
-        problem, trees = self.problem, self.trees()
-        if len(trees) >= problem.most_terms or isinstance(problem.terms, int):
-            return
-        tree = libraries.library_for(problem).best_for(self.residual(), trees)
-        if tree is None or len(tree) > problem.max_nodes:
-            return
-        before = self.score
-        self.put([*trees, tree])
-        self.fit()
-        if not self.score > before:
-            self.put(trees)
+        for suggested in libraries.suggest(self.problem, self):
+            trees, before = self.trees(), self.score
+            self.put(suggested)
             self.fit()
+            if not self.score > before:
+                self.put(trees)
+                self.fit()
 
     def take_over(self, other: Replicas) -> None:
         """Copy the states of another ladder, temperature by temperature."""

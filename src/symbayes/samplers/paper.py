@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..formula.trees import split_terms
 from ..inputs.problem import Problem
 from ..inputs.sampler_settings import PaperSampler
 from ..kernels import units
@@ -27,7 +28,6 @@ from .trace import (
     Trace,
     empty_output,
     packed_output,
-    split_terms,
     unpack,
 )
 

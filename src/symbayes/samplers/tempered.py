@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..formula.trees import split_terms
 from ..inputs.problem import Problem
 from ..inputs.sampler_settings import TemperedSampler
 from ..kernels.chain import PROPOSED
@@ -25,8 +26,7 @@ from .ladder import LARGEST_ROUND, Replicas, Round, mean_cost
 from .run.clock import run_in_rounds
 from .run.context import Look, RunContext, Status
 from .run.workers import Workers
-from .search.search import NEAR, OPTIMISED, Found, Search
-from .search.seekers import Seeker
+from .search.search import NEAR, OPTIMISED, Search, SearchResult
 from .trace import (
     ChainTrace,
     DrawingState,
@@ -34,7 +34,6 @@ from .trace import (
     RunState,
     SearchState,
     Trace,
-    split_terms,
 )
 
 # Shares of the time limit after which search and settling end.
@@ -154,16 +153,16 @@ def _search(
     return ladders, begun
 
 
-def _begin_at(ladders: list[Replicas], found: Found, workers: Workers) -> None:
+def _begin_at(ladders: list[Replicas], found: SearchResult, workers: Workers) -> None:
     """Start the ladders where the search ended, each with the temperatures of one of its own."""
 
-    def begin(ladder: Replicas, seeker: Seeker, trees: list[np.ndarray]) -> None:
-        ladder.take_over(seeker.replicas)
+    def begin(ladder: Replicas, searched: Replicas, trees: list[np.ndarray]) -> None:
+        ladder.take_over(searched)
         if found.trees:
             ladder.put(trees)
             ladder.spread(trees, NEAR)
 
-    workers.each(begin, ladders, found.seekers, found.starts)
+    workers.each(begin, ladders, found.ladders, found.starts)
 
 
 def _new_chains(n_ladders: int) -> list[ChainTrace]:
@@ -237,6 +236,11 @@ def _draw(
     Looks come after certain numbers of draws, counted from the first of all: where a run stopped
     and was resumed makes no difference.
     """
+    if any(ladder.optimised > 0.0 for ladder in ladders):
+        raise RuntimeError(
+            "constants of proposals are still optimised, as in a search: draws would not be of the "
+            "posterior; set the share to 0 by Replicas.optimise before drawing"
+        )
     problem, traces, state, watch = ladders[0].problem, begun.chains, begun.state, run.watch
     done, at_last_look = state.made, state.spent
     spent, enough = at_last_look, begun.settled

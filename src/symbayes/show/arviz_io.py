@@ -29,7 +29,20 @@ Variable = tuple
 
 
 def to_arviz(result: Result, max_rows: int, random_state: Any) -> Any:
-    """Return the draws in ArviZ's schema; the estimator's method says what the groups contain."""
+    """Return the draws in ArviZ's schema; the estimator's method says what the groups contain.
+
+    Examples
+    --------
+    >>> from symbayes import BayesianSymbolicRegressor
+    >>> from symbayes.datasets import paper_task
+    >>> X, y = paper_task("f2", random_state=0)
+    >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
+    >>> data = model.to_arviz()
+    >>> data["posterior"]["uses"].mean(["chain", "draw"]).sel(column="x1").item()
+    1.0
+    >>> data["trees"]["formula"].dims
+    ('chain', 'draw')
+    """
     require_count("to_arviz", "max_rows", max_rows)
     rng = generator(random_state)
     arviz = _import_arviz()

@@ -74,7 +74,7 @@ class RefusedFile(Exception):
 
 
 class DamagedFile(RefusedFile):
-    """What is wrong in a file that cannot be as it was saved."""
+    """What is wrong in a file that was not saved like this."""
 
     def __str__(self) -> str:
         return f"is damaged: {self.args[0]}; restore a backup or fit again"
@@ -250,7 +250,7 @@ def open_zip(file: BufferedReader, size: int) -> Iterator[zipfile.ZipFile]:
             yield archive
     except (*_ZIP_ERRORS, OSError) as error:
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
-            raise  # a disk that cannot be read; the other one is a place before the file
+            raise  # the disk cannot be read; EINVAL is an offset before the start of the file
         raise DamagedFile(f"its members cannot be read ({reprlib.repr(str(error))})") from None
 
 

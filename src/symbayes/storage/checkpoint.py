@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..cautions import SamplingWarning
+from ..formula.trees import split_terms
 from ..inputs.checksums import checksum
 from ..inputs.problem import Problem
 from ..inputs.task import Task
@@ -35,7 +36,6 @@ from ..samplers.trace import (
     RunState,
     SearchState,
     Trace,
-    split_terms,
 )
 from ..version import __version__
 from .archive import Arrays, ModelFileError, naming, path_text, read_archive, require, write_archive
@@ -116,8 +116,9 @@ class CheckpointWriter:
                 self._warned = True
                 why = getattr(error, "strerror", None) or str(error) or type(error).__name__
                 warnings.warn(
-                    f"the checkpoint {self.path!r} could not be written ({why}); the run goes on, "
-                    "the last one that was written stays, and another is tried every minute or so",
+                    f"the checkpoint {self.path!r} could not be written ({why}); the run "
+                    "continues, the last one that was written stays, and another is tried every "
+                    "minute or so",
                     SamplingWarning,
                     stacklevel=2,
                 )
@@ -250,7 +251,7 @@ def _read(path: str, name: str, kind: Any) -> LoadedCheckpoint:
             raise ModelFileError(
                 f"{path!r} was written by symbayes {document['symbayes'][:30]}, and this is "
                 f"{__version__}, which may not make the same draws; resume it with that version, "
-                "or fit anew"
+                "or fit again"
             )
         reader = ValueReader(arrays)
         parameters = reader.parameters(kind, document["parameters"])

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..fitting.fitted import Model, State
-from ..fitting.fitter import expression_of
+from ..fitting.model import Model, State, expression_of
 from ..formula.expression import constants
 from ..formula.formula import Formula
 from ..formula.operators import BY_OPCODE, OPERATORS, operator_weights

@@ -17,37 +17,15 @@ from .insert_delete import count_candidates
 
 # NumPy integers: for Python's own, Numba would compile a function once for every value passed.
 # Those before BIRTH concern one tree; Newton does too, but only it looks at data.
-STAY = np.int64(0)
-GROW = np.int64(1)
-PRUNE = np.int64(2)
-INSERT = np.int64(3)
-DELETE = np.int64(4)
-REASSIGN_OPERATOR = np.int64(5)
-REASSIGN_FEATURE = np.int64(6)
-BIRTH = np.int64(7)
-DEATH = np.int64(8)
-SPLIT = np.int64(9)
-MERGE = np.int64(10)
-EXCHANGE = np.int64(11)
-NEWTON = np.int64(12)
-N_MOVES = 13
+STAY, GROW, PRUNE, INSERT, DELETE, REASSIGN_OPERATOR, REASSIGN_FEATURE = map(np.int64, range(7))
+BIRTH, DEATH, SPLIT, MERGE, EXCHANGE, NEWTON = map(np.int64, range(7, 13))
 
 #: What the moves are called in reports.
 MOVE_NAMES = (
-    "stay",
-    "grow",
-    "prune",
-    "insert",
-    "delete",
-    "reassign operator",
-    "reassign feature",
-    "birth",
-    "death",
-    "split",
-    "merge",
-    "exchange",
-    "newton",
-)
+    "stay", "grow", "prune", "insert", "delete", "reassign operator", "reassign feature",
+    "birth", "death", "split", "merge", "exchange", "newton",
+)  # fmt: skip
+N_MOVES = len(MOVE_NAMES)
 
 #: The share of births and deaths together, where the number of terms is free.
 JUMP_SHARE = 0.2
@@ -185,8 +163,7 @@ def sum_weight(prior):
 @kernel
 def split_probability(n_terms, prior):
     """Return the probability of trying to split a term, given the number of terms."""
-    log_terms = prior.log_terms
-    if n_terms == 0 or n_terms + 1 >= log_terms.shape[0] or log_terms[n_terms + 1] == -math.inf:
+    if n_terms == 0 or birth_probability(n_terms, prior.log_terms) == 0.0:
         return 0.0
     return 0.5 * SUM_SHARE if sum_weight(prior) > 0.0 else 0.0
 
@@ -194,15 +171,9 @@ def split_probability(n_terms, prior):
 @kernel
 def merge_probability(n_terms, prior):
     """Return the probability of trying to merge two terms, given the number of terms."""
-    if n_terms < 2 or prior.log_terms[n_terms - 1] == -math.inf:
+    if n_terms < 2 or death_probability(n_terms, prior.log_terms) == 0.0:
         return 0.0
     return 0.5 * SUM_SHARE if sum_weight(prior) > 0.0 else 0.0
-
-
-@kernel
-def exchange_probability(n_terms):
-    """Return the probability of trying an exchange between two terms."""
-    return EXCHANGE_SHARE if n_terms > 1 else 0.0
 
 
 @kernel
@@ -221,8 +192,7 @@ def choose_jump(rng, n_terms, prior):
     u -= merge_probability(n_terms, prior)
     if u < 0.0:
         return MERGE
-    u -= exchange_probability(n_terms)
-    if u < 0.0:
+    if n_terms > 1 and u < EXCHANGE_SHARE:
         return EXCHANGE
     return np.int64(-1)
 

@@ -2,7 +2,7 @@
 
 import math
 
-from ..compiling import entry_point, kernel
+from ..compiling import entry_point, merged
 from ..tree import swap, term_and_room
 from .birth_death import propose_birth, propose_death
 from .choice import (
@@ -26,7 +26,7 @@ from .split_merge import propose_merge, propose_split
 from .stay import propose_stay
 
 
-@kernel
+@merged
 def _propose_on_tree(move, rng, trees, k, prior, scratch):
     if move == GROW:
         return propose_grow(rng, trees, k, prior, scratch)
@@ -43,7 +43,7 @@ def _propose_on_tree(move, rng, trees, k, prior, scratch):
     return propose_stay(rng, trees, k, prior, scratch)
 
 
-@kernel
+@merged
 def _propose_between_terms(move, rng, trees, k, prior, scratch):
     if move == BIRTH:
         return propose_birth(rng, trees, k, prior, scratch)

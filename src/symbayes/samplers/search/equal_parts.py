@@ -3,27 +3,27 @@
 Every part of a tree is compared, on the rows, with all parts of the state, with functions of one of
 them and with sums, products and ratios of two. Where it equals a x + b of something smaller, that
 takes its place: `exp(log(z^3)/3)` becomes `z`, `x/x/x` becomes `1/x`. The fit stays as it is, so
-that data with noise do not matter.
+that noise does not matter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...formula.building import join, leaf, transform
-from ...formula.evaluation import evaluate_trees
 from ...formula.operators import OPERATORS
+from ...formula.trees import evaluate_trees, join, leaf, state_size, transform
+from ...inputs.problem import Problem
 from ...kernels import opcodes
-from ..trace import state_size
+from .heuristics import State, all_columns
 
-# Parts that others are built from, at most, the smallest first.
+# The largest number of parts that others are built from, the smallest first.
 _MOST_PARTS = 40
-# Replacements offered for one part.
-_MOST_OFFERS = 3
+# Replacements suggested for one part.
+_MOST_REPLACEMENTS = 3
 # Two functions are the same if their values differ by less than this part of their spread.
 _SAME = 1.0e-9
 # A function whose spread is a smaller part of its size is a constant.
@@ -32,33 +32,35 @@ _CONSTANT = 1.0e-9
 
 @dataclass(frozen=True)
 class _Pool:
-    """Small functions, with their values centred and scaled to length one."""
+    """Small functions, with their values as they are, and centred and scaled to length one."""
 
     values: np.ndarray
     shapes: np.ndarray
     recipes: list[tuple]
-    """An operator and its operands."""
+    """An operator and its operands; None and a tree for a part as it is."""
     sizes: np.ndarray
 
 
-def shorter_states(
-    trees: Sequence[np.ndarray], table: np.ndarray, operators: Mapping[str, float]
+def suggest(
+    problem: Problem, state: State, stop: Callable[[], bool] = lambda: False
 ) -> Iterator[list[np.ndarray]]:
-    """Yield states with one part replaced by something shorter, those that save most first.
-
-    `table` has the columns of the rows to compare on.
-    """
-    if not trees:
+    """Yield the state with one part replaced by something shorter, those that save most first."""
+    trees = state.trees()
+    if not trees or stop():
         return
+    table, operators = all_columns(problem), problem.operator_weights
     pool = _pool(_parts(trees), table, operators)
-    offers = []
-    for k, tree in enumerate(trees):
-        for start, end in _spans(tree):
-            for new in _replacements(tree, start, end, pool, table, "lt" in operators):
-                if len(new) < len(tree):
-                    offers.append((len(tree) - len(new), k, new))
-    offers.sort(key=lambda offer: -offer[0])
-    for _, k, new in offers:
+    shorter = [
+        (len(tree) - len(new), k, new)
+        for k, tree in enumerate(trees)
+        for start, end in _spans(tree)
+        for new in _replacements(tree, start, end, pool, table, "lt" in operators)
+        if len(new) < len(tree)
+    ]
+    shorter.sort(key=lambda one: -one[0])
+    for _, k, new in shorter:
+        if stop():
+            return
         yield [new if i == k else other.copy() for i, other in enumerate(trees)]
 
 
@@ -79,35 +81,29 @@ def _parts(trees: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _pool(parts: list[np.ndarray], table: np.ndarray, operators: Mapping[str, float]) -> _Pool:
+    """Return the parts, functions of one of them, and operations on two of them."""
     values = list(evaluate_trees(parts, table))
     recipes: list[tuple] = [(None, part) for part in parts]
-    sizes = [len(part) for part in parts]
     with np.errstate(all="ignore"):
         for name in operators:
-            operator = OPERATORS[name]
             if name == "lt":
                 continue
-            for i, first in enumerate(parts):
-                if operator.arity == 1:
-                    values.append(operator.numpy(values[i]))
-                    recipes.append((name, first))
-                    sizes.append(1 + len(first))
-                    continue
-                for j, second in enumerate(parts):
-                    values.append(operator.numpy(values[i], values[j]))
-                    recipes.append((name, first, second))
-                    sizes.append(1 + len(first) + len(second))
+            function, arity = OPERATORS[name].numpy, OPERATORS[name].arity
+            for chosen in np.ndindex(*(len(parts),) * arity):
+                values.append(function(*(values[i] for i in chosen)))
+                recipes.append((name, *(parts[i] for i in chosen)))
         stacked = np.array(values)
         shapes, good = _shapes(stacked)
     kept = np.flatnonzero(good)
-    return _Pool(stacked[kept], shapes[kept], [recipes[i] for i in kept], np.array(sizes)[kept])
+    recipes = [recipes[i] for i in kept]
+    sizes = [(name is not None) + sum(map(len, operands)) for name, *operands in recipes]
+    return _Pool(stacked[kept], shapes[kept], recipes, np.array(sizes))
 
 
 def _shapes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return values centred and scaled to length one, and which of them vary."""
     with np.errstate(all="ignore"):
-        size = np.abs(values).max(axis=1)
-        centred = values / size[:, None]
+        centred = values / np.abs(values).max(axis=1)[:, None]
         centred -= centred.mean(axis=1)[:, None]
         length = np.sqrt(np.einsum("ij,ij->i", centred, centred))
         good = np.isfinite(length) & (length > _CONSTANT * np.sqrt(values.shape[1]))
@@ -139,8 +135,9 @@ def _replacements(
         if not (math.isfinite(a) and math.isfinite(b)):
             continue  # values at the end of what a number can hold
         before = tree[:start].copy()
+        # At the top of a term a and b are no matter: the term has a coefficient of its own.
         if start > 0 and (abs(a - 1.0) > _SAME or abs(b) > _SAME * np.abs(y).max()):
-            if before["op"][-1] == opcodes.LT:  # what is above takes a and b over
+            if before["op"][-1] == opcodes.LT:  # the transform above takes a and b over
                 before["b"][-1] += before["a"][-1] * b
                 before["a"][-1] *= a
             elif transforms:
@@ -149,5 +146,5 @@ def _replacements(
                 continue
         yield np.concatenate([before, small, tree[end:]])
         found += 1
-        if found == _MOST_OFFERS:
+        if found == _MOST_REPLACEMENTS:
             return

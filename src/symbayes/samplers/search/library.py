@@ -2,8 +2,7 @@
 
 A product of two columns among hundreds is hopeless to find by chance, and neither column alone
 shows that it matters. Comparing the residual with all products at once takes milliseconds; where
-there are too many to be listed, `pairs.py` does it. For the search phase only, since it looks at
-the data.
+there are too many to be listed, `pairs.py` does it.
 """
 
 from __future__ import annotations
@@ -14,139 +13,27 @@ from itertools import combinations, islice, permutations, product
 
 import numpy as np
 
-from ...formula.building import join, leaf, one_after_the_other, product_of_powers
-from ...formula.evaluation import evaluate_trees
 from ...formula.operators import OPERATORS
+from ...formula.trees import concatenated, evaluate_trees, join, leaf, product_of_powers
 from ...inputs.problem import Problem
 from . import heuristics
+from .heuristics import FittedState, all_columns
 from .pairs import Pairs
 
-# Expressions that are listed at most: with pairs of some 200 columns.
+# The largest number of expressions that are listed: enough for pairs of some 200 columns.
 _MOST_EXPRESSIONS = 25_000
-# They are made in parts, which bounds the memory it takes.
-_EXPRESSIONS_A_PART = 500
+# They are made in parts, which bounds the memory that takes.
+_EXPRESSIONS_AT_ONCE = 500
 # A column whose spread is a smaller part of its size is a constant.
 _CONSTANT = 1.0e-8
-# The spread of a term times a function, where it rules out rounding errors.
+# The least spread of a term times a function, which rules out rounding errors.
 _LEAST_VARIANCE = 1.0e-6
 # Powers in products of two or three columns, and of four.
 _POWERS, _FEWER_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), (1.0, -1.0, 2.0, -2.0)
 
 
-class Library:
-    """Functions of one column, products of powers, functions of two columns, with their values.
-
-    Parameters
-    ----------
-    problem : Problem
-    stop : callable
-        Whether those that there are so far have to be enough.
-    """
-
-    def __init__(self, problem: Problem, stop: Callable[[], bool] = lambda: False):
-        data = problem.data
-        self._used = data.root_weight > 0
-        self._root = data.root_weight[self._used]
-        columns = np.flatnonzero(problem.feature_weights > 0).tolist()
-        operators = problem.operator_weights
-        # In the order in which it is evaluated: else every evaluation would make a copy.
-        table = np.ascontiguousarray(data.x.reshape(-1, len(data.y))[:, self._used])
-        most = _MOST_EXPRESSIONS
-        self._operators, self._table = operators, table
-        self._pairs: list[Pairs] = []
-        of_one = len(columns) * (1 + len(_unary(operators)))
-        many = of_one + len(columns) * (len(columns) - 1) // 2 > most
-        if many and heuristics.in_use.pairs:
-            most = min(most, of_one)
-            self._pairs = [
-                Pairs(name, columns, table, self._root) for name in "*/" if name in operators
-            ]
-        trees = islice(expressions(columns, operators), most)
-        # Single precision is enough to rank them, and twice as fast. In one piece, which the
-        # system gets back; what is not written to takes no memory.
-        room, n = np.empty((most, len(self._root)), np.float32), 0
-        nodes, lengths = [], [0]
-        while some := list(islice(trees, _EXPRESSIONS_A_PART)):
-            good, values = self._standardised(some, table)
-            kept = [tree for tree, is_good in zip(some, good, strict=True) if is_good]
-            room[n : n + len(kept)] = values
-            n += len(kept)
-            nodes.append(one_after_the_other(kept))
-            lengths.extend(map(len, kept))
-            if stop():
-                break
-        # Columns: centred, weighted, of length one. One after the other, the trees they are of.
-        self._values = room[:n]
-        self._nodes = one_after_the_other(nodes)
-        self._ends = np.cumsum(lengths)
-
-    def _tree(self, i: int) -> np.ndarray:
-        return self._nodes[self._ends[i] : self._ends[i + 1]].copy()
-
-    def _standardised(
-        self, trees: list[np.ndarray], table: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return which trees have a column, and these columns: centred, weighted, of length one."""
-        with np.errstate(all="ignore"):
-            values = evaluate_trees(trees, table)
-            values /= np.abs(values).max(axis=1)[:, None]
-            values -= np.average(values, axis=1, weights=self._root**2)[:, None]
-            values *= self._root
-            length = np.sqrt(np.einsum("ij,ij->i", values, values))
-            good = np.isfinite(length) & (length > _CONSTANT * np.sqrt(len(self._root)))
-        return good, values[good] / length[good, None]
-
-    def best_for(self, residual: np.ndarray, terms: Sequence[np.ndarray] = ()) -> np.ndarray | None:
-        """Return the tree that explains most of a residual, given on all rows of the problem.
-
-        Among many columns, a term that there is already, times a function of one column, may be it:
-        products of three are too many to be compared.
-        """
-        residual = residual[self._used]
-        wanted = residual.astype(np.float32)
-        best, most = None, -1.0
-        if len(self._values):
-            # All at once: threads that ask for one another's lock all the time get nowhere.
-            gain = np.abs(self._values @ wanted)
-            i = int(np.argmax(gain))
-            best, most = self._tree(i), float(gain[i])
-        for pairs in self._pairs:
-            tree, gained = pairs.best_for(residual)
-            if gained > most:
-                best, most = tree, gained
-        if self._pairs and "*" in self._operators:
-            for term in terms:
-                factor, gained = self._best_factor(term, residual)
-                if factor is not None and gained > most:
-                    best, most = join("*", term, factor), gained
-        return best
-
-    def _best_factor(
-        self, term: np.ndarray, residual: np.ndarray
-    ) -> tuple[np.ndarray | None, float]:
-        """Return the function of one column that a term of the model should be multiplied by.
-
-        Its column is centred here, which makes no difference: the residual has nothing in common
-        with the term itself.
-        """
-        (values,) = evaluate_trees([term], self._table)
-        values = values / np.abs(values).max()
-        wanted = (values * residual).astype(np.float32)
-        level = (values * self._root / np.linalg.norm(self._root)).astype(np.float32)
-        square = (values**2).astype(np.float32)
-        if not len(self._values):
-            return None, -1.0
-        n = _EXPRESSIONS_A_PART
-        parts = [self._values[i : i + n] for i in range(0, len(self._values), n)]
-        variance = np.concatenate([part**2 @ square for part in parts])
-        variance -= (self._values @ level) ** 2
-        gain = np.abs(self._values @ wanted) / np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
-        i = int(np.argmax(gain))
-        return self._tree(i), float(gain[i])
-
-
 class LibraryCache:
-    """Keeps the library that was asked for last: all ladders of a search can share it.
+    """Keeps the library that was used last: all ladders of a search can share it.
 
     Making one takes a good part of a second. The response has no part in it.
     """
@@ -158,6 +45,14 @@ class LibraryCache:
         self._lock = threading.Lock()
         self._columns: tuple = ()
         self._library: Library | None = None
+
+    def suggest(self, problem: Problem, state: FittedState) -> Iterator[list[np.ndarray]]:
+        """Yield the state with the further term that explains most of its residual."""
+        trees = state.trees()
+        if len(trees) < problem.most_terms and not isinstance(problem.terms, int):
+            tree = self.library_for(problem).best_for(state.residual(), trees)
+            if tree is not None and len(tree) <= problem.max_nodes:
+                yield [*trees, tree]
 
     def library_for(self, problem: Problem) -> Library:
         """Return the library for the columns of a problem."""
@@ -182,6 +77,103 @@ def _same(first: object, second: object) -> bool:
     return first == second
 
 
+class Library:
+    """Small expressions with their values on the rows of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    stop : callable
+        Whether the expressions that there are so far have to be enough.
+    """
+
+    def __init__(self, problem: Problem, stop: Callable[[], bool] = lambda: False):
+        columns = np.flatnonzero(problem.feature_weights > 0).tolist()
+        operators = self._operators = problem.operator_weights
+        self._used = problem.data.root_weight > 0
+        self._root = problem.data.root_weight[self._used]
+        # In the order in which it is evaluated: else every evaluation would make a copy.
+        self._table = np.ascontiguousarray(all_columns(problem))
+        self._pairs: list[Pairs] = []
+        most = _MOST_EXPRESSIONS
+        of_one = len(columns) * (1 + len(_unary(operators)))
+        too_many = of_one + len(columns) * (len(columns) - 1) // 2 > most
+        if too_many and heuristics.in_use.pairs:
+            most = min(most, of_one)
+            self._pairs = [
+                Pairs(name, columns, self._table, self._root) for name in "*/" if name in operators
+            ]
+        trees = islice(expressions(columns, operators), most)
+        # Single precision is enough to rank them, and twice as fast. In one piece, which the
+        # system gets back; what is not written to takes no memory.
+        room, n = np.empty((most, len(self._root)), np.float32), 0
+        nodes, lengths = [], [0]
+        while some := list(islice(trees, _EXPRESSIONS_AT_ONCE)):
+            good, values = self._standardised(some)
+            kept = [tree for tree, is_good in zip(some, good, strict=True) if is_good]
+            room[n : n + len(kept)] = values
+            n += len(kept)
+            nodes.append(concatenated(kept))
+            lengths.extend(map(len, kept))
+            if stop():
+                break
+        # One row per expression: centred, weighted, of length one; and the trees end to end.
+        self._values = room[:n]
+        self._nodes = concatenated(nodes)
+        self._ends = np.cumsum(lengths)
+
+    def _standardised(self, trees: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return which trees have values that vary, and these centred, weighted, of length one."""
+        with np.errstate(all="ignore"):
+            values = evaluate_trees(trees, self._table)
+            values /= np.abs(values).max(axis=1)[:, None]
+            values -= np.average(values, axis=1, weights=self._root**2)[:, None]
+            values *= self._root
+            length = np.sqrt(np.einsum("ij,ij->i", values, values))
+            good = np.isfinite(length) & (length > _CONSTANT * np.sqrt(len(self._root)))
+        return good, values[good] / length[good, None]
+
+    def best_for(self, residual: np.ndarray, terms: Sequence[np.ndarray] = ()) -> np.ndarray | None:
+        """Return the tree that explains most of a residual, given on all rows of the problem.
+
+        Among many columns it may be one of the terms times a function of one column: products of
+        three are too many to be compared.
+        """
+        residual = residual[self._used]
+        offers = [pairs.best_for(residual) for pairs in self._pairs]
+        if len(self._values):
+            # All at once: threads that ask for one another's lock all the time get nowhere.
+            offers.insert(0, self._most(np.abs(self._values @ residual.astype(np.float32))))
+            if self._pairs and "*" in self._operators:
+                for term in terms:
+                    factor, gain = self._best_factor(term, residual)
+                    offers.append((join("*", term, factor), gain))
+        return max(offers, key=lambda offer: offer[1])[0] if offers else None
+
+    def _best_factor(self, term: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the function of one column that a term should be multiplied by, and the gain.
+
+        Its values are centred here, which makes no difference: the residual has nothing in common
+        with the term itself.
+        """
+        (values,) = evaluate_trees([term], self._table)
+        values = values / np.abs(values).max()
+        wanted = (values * residual).astype(np.float32)
+        level = (values * self._root / np.linalg.norm(self._root)).astype(np.float32)
+        square = (values**2).astype(np.float32)
+        n = _EXPRESSIONS_AT_ONCE
+        parts = [self._values[i : i + n] for i in range(0, len(self._values), n)]
+        variance = np.concatenate([part**2 @ square for part in parts])
+        variance -= (self._values @ level) ** 2
+        gain = np.abs(self._values @ wanted) / np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
+        return self._most(gain)
+
+    def _most(self, gain: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the tree with the largest gain, and that gain."""
+        i = int(np.argmax(gain))
+        return self._nodes[self._ends[i] : self._ends[i + 1]].copy(), float(gain[i])
+
+
 def expressions(columns: Sequence[int], operators: Mapping[str, float]) -> Iterator[np.ndarray]:
     """Yield small trees, the simplest kinds first."""
     unary = _unary(operators)
@@ -195,18 +187,18 @@ def expressions(columns: Sequence[int], operators: Mapping[str, float]) -> Itera
     pairs = list(combinations(leaves, 2))
     sums = [join(name, *pair) for name in "+-" if name in operators for pair in pairs]
     for above, below in product(leaves, sums):
-        yield from _joined(("*", "/"), above, below, operators)
-        yield from _joined(("/",), below, above, operators)
+        yield from _joined("*/", above, below, operators)
+        yield from _joined("/", below, above, operators)
     inner = [*sums, *_products(columns, 2, (1.0, -1.0), operators)]
     for name in unary:
         yield from (join(name, x) for x in inner)
     for name, x, y in product(unary, leaves, leaves):
-        yield from _joined(("*", "/"), x, join(name, y), operators)
+        yield from _joined("*/", x, join(name, y), operators)
     yield from _products(columns, 4, _FEWER_POWERS, operators)
     for above, below in permutations(sums, 2):
-        yield from _joined(("/",), above, below, operators)
+        yield from _joined("/", above, below, operators)
     for name, x, y in product(unary, leaves, inner):
-        yield from _joined(("*", "/"), x, join(name, y), operators)
+        yield from _joined("*/", x, join(name, y), operators)
 
 
 def _unary(operators: Mapping[str, float]) -> list[str]:
@@ -214,18 +206,15 @@ def _unary(operators: Mapping[str, float]) -> list[str]:
 
 
 def _joined(
-    names: Sequence[str], x: np.ndarray, y: np.ndarray, operators: Mapping[str, float]
+    names: str, x: np.ndarray, y: np.ndarray, operators: Mapping[str, float]
 ) -> Iterator[np.ndarray]:
     return (join(name, x, y) for name in names if name in operators)
 
 
 def _products(
-    columns: Sequence[int],
-    size: int,
-    powers: Sequence[float],
-    operators: Mapping[str, float],
+    columns: Sequence[int], size: int, powers: Sequence[float], operators: Mapping[str, float]
 ) -> Iterator[np.ndarray]:
-    """Yield products of powers of so many columns."""
+    """Yield products of powers of this many columns."""
     if not {"*", "/"} & operators.keys():
         return  # millions of products would be tried, and none could be written
     for chosen in combinations(columns, size):

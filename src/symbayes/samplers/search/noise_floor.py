@@ -14,13 +14,13 @@ from scipy.stats import rankdata
 # Widths of the kernel, for ranks of unit variance and one column, and penalties to choose from.
 _WIDTHS = (0.1, 0.2, 0.4, 0.8)
 _PENALTIES = (0.01, 0.1, 1.0)
-# By the choice among the curves some of pure noise is "explained": in about one case of 50 more
-# than this, divided by the number of rows.
+# The best of these curves "explains" a part even of pure noise: in about one case of 50 more than
+# this number divided by the number of rows.
 _BY_CHANCE = 10.0
 
 
 def is_noise(columns: np.ndarray, residuals: np.ndarray) -> bool:
-    """Return whether the residuals, one a row, look unrelated to the columns."""
+    """Return whether the residuals, one per row, look unrelated to the columns."""
     return explained(columns, residuals) < _BY_CHANCE / len(residuals)
 
 

@@ -1,16 +1,16 @@
-"""Products and ratios of two columns, where they are too many to be listed.
+"""Products and ratios of two columns, where they are too many to be listed in a library.
 
 A thousand columns have half a million products. None of them has to be made: how well each explains
-a residual is an entry of a product of matrices. For the search phase only.
+a residual is an entry of a product of matrices.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...formula.building import join, leaf
+from ...formula.trees import join, leaf
 
-# Columns at most: the work for one residual grows with their square.
+# The largest number of columns: the work for one residual grows with its square.
 _MOST_COLUMNS = 2_000
 # Rows of the matrix of pairs that are made at a time.
 _AT_ONCE = 256
@@ -27,7 +27,7 @@ class Pairs:
     columns : list of int
         Which columns of the table; the first 2,000 of them are used.
     table : ndarray
-        One row a column.
+        One row per column.
     root : ndarray
         Square roots of the row weights.
     """
@@ -57,9 +57,8 @@ class Pairs:
         square = (first[rows] ** 2 * weights) @ (second**2).T / total
         variance = square - mean**2
         good = variance > np.maximum(_CONSTANT * square, np.finfo(float).tiny)
-        own = np.arange(len(first))[rows, None]
+        own, other = np.arange(len(first))[rows, None], np.arange(len(first))
         # Factors may change places, so each product is there once.
-        other = np.arange(len(first))
         good &= own < other if self._operator == "*" else own != other
         return np.where(good, 1.0 / np.sqrt(np.where(good, variance * total, 1.0)), 0.0)
 
@@ -75,9 +74,7 @@ class Pairs:
         best, most = (0, 0), -1.0
         for start in range(0, len(self._first), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
-            gain = (self._first[rows] * wanted) @ self._second.T
-            gain *= self._scale[rows]
-            np.abs(gain, out=gain)
+            gain = np.abs((self._first[rows] * wanted) @ self._second.T * self._scale[rows])
             i, j = np.unravel_index(np.argmax(gain), gain.shape)
             if gain[i, j] > most:
                 best, most = (start + int(i), int(j)), float(gain[i, j])

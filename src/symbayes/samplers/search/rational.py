@@ -1,23 +1,24 @@
 """Ratios of polynomials: is the response, without noise, one in a single column?
 
 On a narrow range such a ratio is drowned by approximations that fit almost as well. Multiplied by
-its denominator it is linear in all coefficients, so that regression finds it. For the search phase
-only.
+its denominator it is linear in all coefficients, so that regression finds it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
 
-from ...formula.building import join, leaf, power, transform
+from ...formula.trees import join, leaf, power, transform
+from ...inputs.problem import Problem
+from .heuristics import State, response, usable_columns
 
 # Highest powers above and below.
 _MOST_ABOVE, _MOST_BELOW = 6, 4
 # Rows for each coefficient.
-_ROWS_A_COEFFICIENT = 1.5
+_ROWS_PER_COEFFICIENT = 1.5
 # The error, as a part of the spread, falls at once from above the first to below the second. A
 # series that approximates something else gains only a few digits with every power.
 _NOT_YET, _EXACT = 1.0e-7, 1.0e-11
@@ -27,26 +28,21 @@ _NEGLIGIBLE = 1.0e-8
 _MOST_COLUMNS = 20
 
 
-def rational_trees(
-    columns: np.ndarray,
-    y: np.ndarray,
-    operators: Mapping[str, float],
-    stop: Callable[[], bool] = lambda: False,
-) -> list[np.ndarray]:
-    """Return y as a ratio of polynomials of one column, up to a factor; none if it is not one.
-
-    Columns are tried one by one until it is time to `stop`.
-    """
+def suggest(
+    problem: Problem, state: State | None = None, stop: Callable[[], bool] = lambda: False
+) -> Iterator[list[np.ndarray]]:
+    """Yield y as a ratio of polynomials of the first column that allows it, up to a factor."""
+    columns, y, operators = usable_columns(problem), response(problem), problem.operator_weights
     if not {"+", "*", "/", "lt"} <= operators.keys():
-        return []
+        return
     for i in np.flatnonzero(np.ptp(columns, axis=1) > 0)[:_MOST_COLUMNS]:
         if stop():
-            break
+            return
         found = rational(columns[i], y)
         if found is not None:
             above, below = (_polynomial(int(i), c, operators) for c in found)
-            return [join("/", above, below)]
-    return []
+            yield [join("/", above, below)]
+            return
 
 
 def rational(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -55,7 +51,7 @@ def rational(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | No
     for total in range(1, _MOST_ABOVE + _MOST_BELOW + 1):
         for q in range(0, min(total, _MOST_BELOW) + 1):
             p = total - q
-            if p > _MOST_ABOVE or (total + 1) * _ROWS_A_COEFFICIENT > len(y):
+            if p > _MOST_ABOVE or (total + 1) * _ROWS_PER_COEFFICIENT > len(y):
                 continue
             above, below, errors[p, q] = _fit(x, y, np.arange(p + 1), np.arange(1, q + 1))
             if errors[p, q] > _EXACT:
@@ -110,9 +106,8 @@ def _polynomial(column: int, c: np.ndarray, operators: Mapping[str, float]) -> n
 
 def _nested(column: int, c: np.ndarray, operators: Mapping[str, float]) -> np.ndarray:
     """Return c_0 + x^k (c_k + x^l (...)) (Horner)."""
-    powers = [0, *(k for k in range(1, len(c)) if c[k] != 0.0)]
     tree: np.ndarray | None = None
-    for low, high in reversed(list(pairwise(powers))):
+    for low, high in reversed(list(pairwise([0, *(np.flatnonzero(c[1:]) + 1)]))):
         raised = power(leaf(column), float(high - low), operators)
         assert raised is not None  # there is a product
         tree = raised if tree is None else join("*", raised, tree)
@@ -123,20 +118,14 @@ def _nested(column: int, c: np.ndarray, operators: Mapping[str, float]) -> np.nd
 
 
 def _sum(column: int, c: np.ndarray, operators: Mapping[str, float]) -> np.ndarray:
-    """Return powers from the highest down, the constant with the last.
-
-    Coefficients are those of a transform, and 1 needs none.
-    """
-    terms = []
-    powers = [k for k in range(len(c) - 1, 0, -1) if c[k] != 0.0]
-    for k in powers:
-        last = k == powers[-1]
+    """Return c_k x^k + ..., each coefficient but 1 in a transform, the constant in the last one."""
+    total: np.ndarray | None = None
+    for k in np.flatnonzero(c[1:]) + 1:
         tree = power(leaf(column), float(k), operators)
         assert tree is not None  # there is a product
-        if c[k] != 1.0 or (last and c[0] != 0.0):
-            tree = transform(tree, c[k], c[0] if last else 0.0)
-        terms.append(tree)
-    result = terms[-1]
-    for term in reversed(terms[:-1]):
-        result = join("+", term, result)
-    return result
+        constant = c[0] if total is None else 0.0
+        if c[k] != 1.0 or constant != 0.0:
+            tree = transform(tree, c[k], constant)
+        total = tree if total is None else join("+", tree, total)
+    assert total is not None
+    return total

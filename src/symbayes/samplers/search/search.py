@@ -1,25 +1,23 @@
 """The search phase: find good states by any means; nothing of it is kept but where it ends.
 
-Ladders run on a part of the rows, with the constants of some proposals optimised. In stages, half
-of them start on transformed targets (`targets.py`), and what those teach is carried back; the
-others start anew after two stages. A small library offers terms for the residual (`library.py`).
-The search ends when a formula fits to all digits, when several starts agree and only noise is left
-(`noise_floor.py`), or when its budget is spent. What was found is then made shorter, if that can be
-done (`shortest.py`). Every decision depends on counts alone, never on the clock, so that a
-seed gives the same result on any machine (unless a time limit cuts it short).
+Ladders run on a part of the rows, with the constants of some proposals optimised, in stages. From
+the second stage on, half of the ladders start on transformed targets, and what they find is carried
+back to y; the others start anew every two stages, and are offered further terms from the library.
+The search ends when a formula fits to all digits, when several starts agree and only noise is left,
+or when its budget is spent. What was found is then made shorter, if that can be done. Every
+decision depends on counts alone, never on the clock, so that a seed gives the same result on any
+machine (unless a time limit cuts it short).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
-from ...formula.building import product_of_powers
-from ...formula.evaluation import evaluate_trees
-from ...formula.skeleton import skeleton
+from ...formula.trees import concatenated, evaluate_trees, split_terms, structure
 from ...inputs.problem import Problem, some_rows
 from ...kernels.chain import PROPOSED
 from ...kernels.opcodes import FEATURE
@@ -28,43 +26,106 @@ from ..ladder import LARGEST_ROUND, Replicas, Round, mean_cost
 from ..run.context import Look, RunContext, Status
 from ..run.scheduler import NoStart, never
 from ..run.workers import Workers
-from ..trace import Find, RunState, SearchState
-from . import heuristics
-from .factors import common_factor
+from ..trace import ChainTrace, Find, RunState, SearchState
+from . import common_factor, equal_parts, heuristics, power_law, rational
+from .heuristics import all_columns, response
 from .noise_floor import is_noise
-from .power_law import power_law_trees
-from .rational import rational_trees
-from .seekers import Best, Place, Seeker, columns_of, for_searching, guest
-from .shortest import Shortest
-from .targets import Target, carry_back, divided, usable
+from .targets import Target, divided_targets, targets_of
 
-# Rows a search looks at: enough to tell formulas apart, few enough to be fast.
+# Rows that a search looks at: enough to tell formulas apart, few enough to be fast.
 _SEARCH_ROWS = 200
-# Rows on which a common factor is looked for.
-_FACTOR_ROWS = 2000
+# Priors of size with which most is found: the least alpha of trees, the decay of terms. What is
+# found is judged by the user's own priors afterwards.
+_LEAST_ALPHA, _DECAY = 0.6, 0.1
 #: Share of proposals whose constants are optimised.
 OPTIMISED = 0.1
-# A find is confirmed by a ladder that has started anew and ended within so many nats of it. So
-# many confirmations settle the matter, but not before so many draws.
-_SAME, _CONFIRMATIONS, _LEAST_DRAWS = 6.0, 4, 3840
-#: States this many nats behind the best are still worth a chain of their own.
-NEAR = 10.0
-# A ladder has to run for so many stages before it counts, and before it may have to start anew.
-_STAGES_A_START = 2
-# Rounds between two looks at what was found, at most: one for so many ladders. Many ladders have
-# many cores, which wait for one another at every look.
-_MOST_ROUNDS, _LADDERS_A_ROUND = 4, 8
-# Draws a stage, and after how many of the first there is likely to be a second, which offers terms.
+# Draws per stage; after this many draws of the first one a second is likely, and the library is
+# made, from which that offers terms.
 _STAGE, _PREPARE = 768, 384
+# A ladder runs for this many stages before what it has found counts, and before it starts anew.
+_STAGES_PER_START = 2
+# The best state is confirmed by a start that ends within this many nats of it. This many
+# confirmations settle the matter, but not before this many draws.
+_SAME, _CONFIRMATIONS, _LEAST_DRAWS = 6.0, 4, 3840
+#: States at most this many nats behind the best are worth a chain of their own.
+NEAR = 10.0
+# The most rounds between two looks at what was found, and the ladders that allow one more. Many
+# ladders have many cores, which wait for one another at every look.
+_MOST_ROUNDS, _LADDERS_PER_ROUND = 4, 8
+# Steps of a chain that tries a state out.
+_STEPS_TO_TRY = 200
+# An improvement by fewer nats is the same find with better constants.
+_WORTH_A_NOTE = 3.0
+# An exact formula counts as the shortest after this many rounds without one that is better by this
+# many nats.
+_ROUNDS_TO_SHORTEN, _SHORTER = 6, 0.1
+# If it has more nodes than this, another one is looked for from new starts, for this many draws.
+_SHORT, _DRAWS_FROM_NEW_STARTS = 8, 2304
 
 
 @dataclass
-class Found:
+class SearchLadder:
+    """One ladder of the search; while it works on another target, it keeps its state on y."""
+
+    seed: np.random.SeedSequence
+    on_y: Replicas
+    target: Target | None = None
+    """What it works on in this stage; None is y itself."""
+    on_target: Replicas | None = None
+    """None as well once the target has been fitted exactly; for the rest it works on y."""
+    stages: int = 0
+    """How long it has been on y since its start."""
+
+    @property
+    def active(self) -> Replicas:
+        return self.on_target or self.on_y
+
+    def begin_at(self, trees: list[np.ndarray]) -> None:
+        """Take over a state on y."""
+        self.on_y.put(trees)
+        self.on_y.fit()
+
+    def try_out(self, trees: list[np.ndarray]) -> Replicas:
+        """Return a chain on y that starts at these trees, after a few steps.
+
+        Only constants move at first, if there are any: they are optimised where they are.
+        """
+        chain = Replicas(self.on_y.problem, self.seed.spawn(1)[0], np.ones(1))
+        chain.optimise(1.0)
+        chain.put(trees)
+        chain.run(_STEPS_TO_TRY, 1, 1)
+        return chain
+
+
+@dataclass
+class Incumbent:
+    """The best state so far, and those before it."""
+
+    score: float = -np.inf
+    terms: list[np.ndarray] = field(default_factory=list)
+    history: list[Find] = field(default_factory=list)
+
+    def trees(self) -> list[np.ndarray]:
+        return self.terms
+
+    def update(self, score: float, trees: list[np.ndarray], seconds: float) -> None:
+        """Take a state over if it is better; note when it was found if it is much better."""
+        if not score > self.score:
+            return
+        self.score, self.terms = score, trees
+        if self.history and score < self.history[-1].score + _WORTH_A_NOTE:
+            self.history[-1] = replace(self.history[-1], trees=trees)
+        else:
+            self.history.append(Find(seconds, score, trees))
+
+
+@dataclass
+class SearchResult:
     """Where a search ended."""
 
     trees: list[np.ndarray]
     """The best state."""
-    seekers: list[Seeker]
+    ladders: list[Replicas]
     starts: list[list[np.ndarray]]
     """Where each ladder is to begin: at different states as far as good ones were found."""
     finished: bool
@@ -75,7 +136,11 @@ class Found:
 
 
 class Search:
-    """A search on one problem."""
+    """A search on one problem, with one ladder per seed.
+
+    `powers` returns the powers of the likelihood for a number of rows, one per temperature. `steps`
+    is the number of proposals between two draws, `seconds` the time that there is.
+    """
 
     def __init__(
         self,
@@ -86,168 +151,206 @@ class Search:
         seconds: float = np.inf,
     ):
         self._use = heuristics.in_use
-        problem = for_searching(problem)
-        rows = some_rows(problem, _SEARCH_ROWS)
-        self.problem = problem.on_rows(rows)
-        self._steps = steps
+        self._on_all_rows = _with_priors_of_a_search(problem)
+        self._rows = some_rows(self._on_all_rows, _SEARCH_ROWS)
+        self.problem = self._on_all_rows.on_rows(self._rows)
         self._powers = powers(self.problem.data.n)
-        y = self.problem.response()[: len(rows)]
-        self._y = y if y.max() > 0 else -y
-        self._rows = rows
-        self._original = problem
-        # What is found on another target comes back as one term.
-        self._one_term = not isinstance(problem.terms, int) or problem.terms == 1
-        self._targets: list[Target] = []
-        if self._one_term and self._use.targets:
-            self._targets = usable(self._y, problem.operator_weights)
-        self._divided: list[Target] = []
-        if self._one_term and self._use.common_factor:
-            self._divided = self._without_factor(seconds)
+        self._steps = steps
         self._counts: list[np.ndarray] = []
-        self._seekers = [Seeker(seed, self._new(self.problem, seed)) for seed in seeds]
-        # Half of the ladders try other targets, one after the other.
+        self._ladders = [SearchLadder(seed, self._new_ladder(self.problem, seed)) for seed in seeds]
+        # What is suggested for y as a whole, or found for another target, is one term.
+        self._one_term = not isinstance(problem.terms, int) or problem.terms == 1
+        self._targets, self._divided = self._other_targets(seconds) if self._one_term else ([], [])
+        # Half of the ladders work on other targets, one target after the other.
         self._others = max(1, len(seeds) // 2) if self._targets or self._divided else 0
-        self._stages_for_targets = -(-len(self._targets) // max(1, self._others))
-        self._most_rounds = max(1, min(_MOST_ROUNDS, len(seeds) // _LADDERS_A_ROUND))
-        self.best = Best()
+        self._most_rounds = max(1, min(_MOST_ROUNDS, len(seeds) // _LADDERS_PER_ROUND))
+        self.best = Incumbent()
+        # The ends that starts have come to.
         self._ends: list[Find] = []
-        self._place = Place()
+        # Draws per ladder so far; what they have cost, in units of ordinary ones; the stage, and
+        # the draws per ladder in it.
+        self._done, self._spent, self._stage, self._in_stage = 0, 0.0, 0, 0
 
-    def _new(self, problem: Problem, seed: np.random.SeedSequence) -> Replicas:
-        replicas = Replicas(problem, seed.spawn(1)[0], self._powers)
-        replicas.optimise(OPTIMISED)
-        self._counts.append(replicas.chains.counts)
-        return replicas
+    def _new_ladder(self, problem: Problem, seed: np.random.SeedSequence) -> Replicas:
+        ladder = Replicas(problem, seed.spawn(1)[0], self._powers)
+        ladder.optimise(OPTIMISED)
+        self._counts.append(ladder.chains.counts)
+        return ladder
 
-    def counts(self) -> np.ndarray:
-        """Return proposals made, evaluated and accepted, by move, of all ladders together."""
-        return np.sum([counts.sum(axis=0) for counts in self._counts], axis=0)
+    def _other_targets(self, seconds: float) -> tuple[list[Target], list[Target]]:
+        """Return the targets for y, and those for y divided by a factor that it has."""
+        y, operators = response(self.problem), self.problem.operator_weights
+        divided: list[Target] = []
+        if self._use.common_factor:
+            for (factor,) in common_factor.suggest(self._on_all_rows, None, seconds):
+                (values,) = evaluate_trees([factor], all_columns(self.problem))
+                divided = divided_targets(y, factor, values, operators)
+        return targets_of(y, operators), divided
 
     def begin_at(self, guesses: list[list[np.ndarray]]) -> None:
         """Start ladders at what the user guesses, with constants optimised."""
         for i, trees in enumerate(guesses):
-            seeker = self._seekers[i % len(self._seekers)]
-            chain = guest(self.problem, seeker.seed, trees)
-            if not seeker.replicas.trees() or chain.score > seeker.replicas.score:
-                seeker.begin_at(chain.trees())
+            self._try(self._ladders[i % len(self._ladders)], [trees])
 
-    def run(self, budget: int, run: RunContext, share: float = 1.0) -> Found:
+    def run(self, budget: int, run: RunContext, share: float = 1.0) -> SearchResult:
         """Search for at most `budget` draws per ladder, fewer where states are large.
 
         It ends early when this share of the time is used up. After `restore` it resumes.
         """
-        workers, watch = run.workers, run.watch
-        place, exact, settled = self._place, False, False
-        offer = self._use.library
+        stop = partial(run.watch.should_stop, share)
+        out_of_time = partial(run.watch.out_of_time, share)
 
         def tell(ended: bool = False) -> None:
-            run.report(Status("search", min(int(place.spent), budget), budget, self._look, ended))
+            done = min(int(self._spent), budget)
+            run.report(Status("search", done, budget, self._look, ended))
 
-        if place.done == 0:
-            self._try_known_forms(partial(watch.out_of_time, share))
-            exact = any(is_exact(seeker.replicas) for seeker in self._seekers)
-            self._note(watch.seconds)
-        while place.spent < budget and not (exact or settled or watch.should_stop(share)):
-            if place.in_stage == 0:
-                self._assign(place.stage)
-            length = min(_STAGE, budget - (place.done - place.in_stage))
-            while place.in_stage < length:
-                left = length - place.in_stage
-                times, n = self._rounds(left), min(LARGEST_ROUND, left)
-                again = left // (times * n) - 1 if times == self._most_rounds else 0
-                # Where rounds end early, what was there before can be kept, and gone on from.
-                before = self.state() if run.save is not None and times > 1 else None
-                stop = partial(watch.is_over if times > 1 else watch.out_of_time, share)
-                made = self._advance(n, workers, offer and place.stage > 0, times, again, stop)
-                cut = stop()
-                n = made if cut else times * n
-                halfway = place.stage == 0 and 0 <= _PREPARE - place.in_stage < n
-                if offer and halfway and budget > _STAGE:
-                    workers.prepare_library(self.problem, partial(watch.out_of_time, share))
-                place.advance(n, mean_cost([seeker.at_work for seeker in self._seekers]))
-                for seeker in self._seekers:
-                    if seeker.other is not None and is_exact(seeker.other):
+        def note() -> None:
+            for ladder in self._ladders:
+                self.best.update(ladder.on_y.score, ladder.on_y.trees(), run.watch.seconds)
+
+        # First what regression finds without any draws.
+        if self._done == 0:
+            self._try_known_forms(out_of_time)
+            note()
+        # Then ladders, stage by stage.
+        exact, settled = self._is_exact(), False
+        while self._spent < budget and not (exact or settled or stop()):
+            if self._in_stage == 0:
+                self._assign_targets()
+            length = min(_STAGE, budget - (self._done - self._in_stage))
+            while self._in_stage < length:
+                before = self._in_stage
+                resumable = self._make_rounds(length, run, share)
+                halfway = self._stage == 0 and before <= _PREPARE < self._in_stage
+                if halfway and budget > _STAGE and self._use.library:
+                    run.workers.prepare_library(self.problem, out_of_time)
+                for ladder in self._ladders:
+                    if ladder.on_target is not None and is_exact(ladder.on_target):
                         # Nothing more to learn there; the rest of the stage it is on y.
-                        self._carry_back(seeker)
-                self._note(watch.seconds)
+                        self._carry_back(ladder)
+                note()
                 tell()
-                exact = any(is_exact(seeker.replicas) for seeker in self._seekers)
-                if exact or place.spent >= budget:
+                exact = self._is_exact()
+                if exact or self._spent >= budget:
                     break
-                kept = before if cut else None
-                run.offer_state(partial(self._run_state, kept))
-                if watch.should_stop(share):
+                run.offer_state(resumable)
+                if stop():
                     break
-            exact = self._collect()
-            self._note(watch.seconds)
-            place.next_stage()
-            settled = not exact and self._settled(place.done, place.stage)
-        shortest = Shortest(
-            self.problem, self._seekers, self.best, self._steps,
-            partial(self._new, self.problem), self._advance, tell, self._use,
-        )  # fmt: skip
+            for ladder in self._ladders:
+                if ladder.on_target is not None:
+                    self._carry_back(ladder)
+            exact = self._is_exact()
+            note()
+            self._stage += 1
+            self._in_stage = 0
+            settled = not exact and self._settled()
+        # At last a shorter way to write what was found.
         if exact:
-            shortest.shorten(workers, watch, share)
-            shortest.find_others(workers, watch, share)
+            self._shorten(run, stop, tell)
+            self._start_anew_for_shorter(run, stop, tell)
         else:
-            shortest.simplify(watch, share)
+            self._replace_equal_parts(run, stop)
         tell(ended=True)
-        return Found(
-            trees=self.best.trees,
-            seekers=self._seekers,
+        return SearchResult(
+            trees=self.best.terms,
+            ladders=[ladder.on_y for ladder in self._ladders],
             starts=self._starts(),
-            finished=place.spent >= budget or exact or settled,
+            finished=self._spent >= budget or exact or settled,
             exact=exact,
             agreed=exact or settled,
         )
 
-    def _run_state(self, kept: SearchState | None) -> RunState:
-        return RunState(search=kept or self.state())
-
-    def state(self) -> SearchState:
-        """Return what it takes to go on from here, between two rounds of a stage."""
-        at_work = [ladder for s in self._seekers for ladder in (s.replicas, s.other) if ladder]
-        now = np.sum([ladder.chains.counts.sum(axis=0) for ladder in at_work], axis=0)
-        return SearchState(
-            **vars(self._place),
-            ladders=[seeker.replicas.state() for seeker in self._seekers],
-            others={i: s.other.state() for i, s in enumerate(self._seekers) if s.other},
-            stages=[seeker.stages for seeker in self._seekers],
-            spawned=[seeker.seed.n_children_spawned for seeker in self._seekers],
-            best=Find(0.0, self.best.score, self.best.trees),
-            history=list(self.best.history),
-            ends=list(self._ends),
-            counts=self.counts() - now,
-        )
-
-    def restore(self, state: SearchState) -> None:
-        """Go on from a state of a search on the same problem, with the same seeds."""
-        self._place = Place(state.done, state.spent, state.stage, state.in_stage)
-        self.best = Best(state.best.score, state.best.trees, list(state.history))
-        self._ends = list(state.ends)
-        self._counts = [state.counts[None]]
-        for i, seeker in enumerate(self._seekers):
-            seeker.seed = np.random.SeedSequence(
-                seeker.seed.entropy,
-                spawn_key=seeker.seed.spawn_key,
-                n_children_spawned=state.spawned[i],
-            )
-            seeker.stages = state.stages[i]
-            seeker.target = self._target_of(i, state.stage)
-            seeker.replicas.restore(state.ladders[i])
-            self._counts.append(seeker.replicas.chains.counts)
-            if i in state.others:
-                assert seeker.target is not None
-                problem = self._problem_for(seeker.target)
-                seeker.other = Replicas.restored(problem, state.others[i])
-                self._counts.append(seeker.other.chains.counts)
-
     def _look(self) -> Look:
-        return Look(self.best.trees, int(self.counts()[PROPOSED].sum()))
+        return Look(self.best.terms, int(self.counts()[PROPOSED].sum()))
 
-    def _rounds(self, left: int) -> int:
-        """Return how many rounds ladders make on their own, where so many draws are left."""
-        return max(1, min(self._most_rounds, min(left, self._place.done) // LARGEST_ROUND))
+    def _is_exact(self) -> bool:
+        return any(is_exact(ladder.on_y) for ladder in self._ladders)
+
+    # Suggestions
+
+    def _try_known_forms(self, stop: Callable[[], bool]) -> None:
+        """Begin where y, or another target, has a form that regression finds."""
+        for way, in_use in ((power_law, self._use.power_law), (rational, self._use.rational)):
+            if in_use and self._one_term:
+                self._try(self._ladders[-1], way.suggest(self.problem, None, stop))
+
+    def _try(self, ladder: SearchLadder, suggested: Iterable[list[np.ndarray]]) -> Find | None:
+        """Let a ladder take over the best of these states, if it is better; return that state."""
+        best = None
+        for trees in suggested:
+            if max(map(len, trees), default=0) > self.problem.max_nodes:
+                continue
+            chain = ladder.try_out(trees)
+            if best is None or chain.score > best.score:
+                best = Find(0.0, chain.score, chain.trees())
+            if not ladder.on_y.trees() or chain.score > ladder.on_y.score:
+                ladder.begin_at(chain.trees())
+        return best
+
+    def _carry_back(self, ladder: SearchLadder) -> None:
+        """Bring what was found on another target to y, and go on there."""
+        assert ladder.target is not None
+        assert ladder.on_target is not None
+        best = self._try(ladder, ladder.target.suggest(self.problem, ladder.on_target))
+        # It started anew, on another target, and counts as much as one that did on y.
+        if best is not None:
+            self._ends.append(best)
+        ladder.on_target = None
+
+    # Stages
+
+    def _assign_targets(self) -> None:
+        """Say what each ladder does in this stage: go on, start anew, or try another target."""
+        if self._stage == 0:
+            return
+        for i, ladder in enumerate(self._ladders):
+            ladder.on_target, ladder.target = None, self._target_of(i, self._stage)
+            if ladder.target is not None:
+                ladder.on_target = self._new_ladder(self._problem_for(ladder.target), ladder.seed)
+            elif ladder.stages >= _STAGES_PER_START:
+                # It has had its chance: what it found counts, and it looks elsewhere.
+                ladder.on_y = self._new_ladder(self.problem, ladder.seed)
+                ladder.stages = 0
+
+    def _target_of(self, i: int, stage: int) -> Target | None:
+        """Return what a ladder tries in a stage; None is y itself."""
+        first = len(self._ladders) - self._others
+        if stage == 0 or i < first:
+            return None
+        return self._target((stage - 1) * self._others + i - first)
+
+    def _target(self, turn: int) -> Target:
+        """Return the target of a turn: those of y, and those of y without its factor in between."""
+        if not (self._targets and self._divided):
+            every = self._targets or self._divided
+            return every[turn % len(every)]
+        every = self._divided if turn % 2 else self._targets
+        return every[turn // 2 % len(every)]
+
+    def _problem_for(self, target: Target) -> Problem:
+        return self._on_all_rows.on_rows(self._rows, target.forward(response(self.problem)))
+
+    def _make_rounds(self, length: int, run: RunContext, share: float) -> Callable[[], RunState]:
+        """Let all ladders make draws until the next look at what they have found.
+
+        Return what makes a state that the search can be resumed from.
+        """
+        left = length - self._in_stage
+        n = min(LARGEST_ROUND, left)
+        times = max(1, min(self._most_rounds, min(left, self._done) // LARGEST_ROUND))
+        again = left // (times * n) - 1 if times == self._most_rounds else 0
+        # Where rounds end early, ladders have made different numbers of draws, and the search can
+        # only be resumed from where it was before.
+        before = self.state() if run.save is not None and times > 1 else None
+        stop = partial(run.watch.is_over if times > 1 else run.watch.out_of_time, share)
+        offer = self._use.library and self._stage > 0
+        made = self._advance(n, run.workers, offer, times, again, stop)
+        cut = stop()
+        n = made if cut else times * n
+        self._done += n
+        self._in_stage += n
+        self._spent += n * mean_cost([ladder.active for ladder in self._ladders])
+        return lambda: RunState(search=before if cut and before else self.state())
 
     def _advance(
         self,
@@ -258,117 +361,117 @@ class Search:
         again: int = 0,
         stop: Callable[[], bool] = never,
     ) -> int:
-        """Let all ladders make draws, and offer them terms from the library if asked to.
+        """Let all ladders make n draws `times` times; return the least number that were made.
 
-        So many times, and as many times again it will be asked to do so; `stop` ends it early.
-        Return the least number of draws that were made.
+        Each time they are offered a term from the library if `offer` is true. The same is likely to
+        be asked for `again` more times. `stop` ends it early.
         """
-        orders = [self._order(seeker.at_work, n, offer, times) for seeker in self._seekers]
-        made = workers.advance([seeker.at_work for seeker in self._seekers], orders, again, stop)
-        for seeker, draws in zip(self._seekers, made, strict=True):
+        orders = [self._order(ladder.active, n, offer, times) for ladder in self._ladders]
+        made = workers.advance([ladder.active for ladder in self._ladders], orders, again, stop)
+        for ladder, draws in zip(self._ladders, made, strict=True):
             if draws is not None:
                 continue
-            if seeker.other is None:
+            if ladder.on_target is None:
                 raise NoStart
-            seeker.other = None
-            workers.advance([seeker.replicas], [Round(self._steps, 0, offer=offer)])
+            ladder.on_target = None
+            workers.advance([ladder.on_y], [Round(self._steps, 0, offer=offer)])
         return min(draws or 0 for draws in made)
 
     def _order(self, replicas: Replicas, n: int, offer: bool, times: int) -> Round:
         # A fit that owes it to its many constants, or an approximation, is no reason to stop.
         exact = exact_rss(replicas.problem)
         no_more = bool(replicas.trees()) and replicas.rss <= exact and not is_exact(replicas)
-        good_enough = -1.0 if no_more else exact
-        return Round(self._steps, n, good_enough, offer, times=times)
+        return Round(self._steps, n, -1.0 if no_more else exact, offer, times=times)
 
-    def _assign(self, stage: int) -> None:
-        """Say what each ladder does next: go on, start anew, or try another target."""
-        if stage == 0:
-            return
-        for i, seeker in enumerate(self._seekers):
-            seeker.other, seeker.target = None, self._target_of(i, stage)
-            if seeker.target is not None:
-                seeker.other = self._new(self._problem_for(seeker.target), seeker.seed)
-            elif seeker.stages >= _STAGES_A_START:
-                # It has had its chance: what it found counts, and it looks elsewhere.
-                seeker.replicas = self._new(self.problem, seeker.seed)
-                seeker.stages = 0
-
-    def _target_of(self, i: int, stage: int) -> Target | None:
-        """Return what a ladder tries in a stage; None is y itself."""
-        first = len(self._seekers) - self._others
-        if stage == 0 or i < first:
-            return None
-        return self._target((stage - 1) * self._others + i - first)
-
-    def _problem_for(self, target: Target) -> Problem:
-        return self._original.on_rows(self._rows, target.forward(self._y))
-
-    def _target(self, turn: int) -> Target:
-        """Return the target of a turn: those of y, and those of y without its factor in between."""
-        if not (self._targets and self._divided):
-            every = self._targets or self._divided
-            return every[turn % len(every)]
-        every = self._divided if turn % 2 else self._targets
-        return every[turn // 2 % len(every)]
-
-    def _without_factor(self, seconds: float) -> list[Target]:
-        """Return the targets for y without a factor that it has, none if it has none."""
-        original, operators = self._original, self.problem.operator_weights
-        if np.count_nonzero(original.data.root_weight) > _FACTOR_ROWS:
-            original = original.on_rows(some_rows(original, _FACTOR_ROWS))
-        used = original.data.root_weight > 0
-        exponents = common_factor(columns_of(original), original.response()[used], seconds)
-        chosen = np.flatnonzero(exponents)
-        if len(chosen) == 0:
-            return []
-        tree = product_of_powers(chosen.tolist(), exponents[chosen].tolist(), operators)
-        if tree is None or 2 * len(tree) > self.problem.max_nodes:
-            return []
-        (values,) = evaluate_trees([tree], columns_of(self.problem))
-        return divided(self._y, tree, values, operators)[: None if self._use.targets else 1]
-
-    def _collect(self) -> bool:
-        """Take what the ladders have found; return whether it is exact."""
-        for seeker in self._seekers:
-            if seeker.other is not None:
-                self._carry_back(seeker)
-        return any(is_exact(seeker.replicas) for seeker in self._seekers)
-
-    def _note(self, seconds: float) -> None:
-        """Remember the best state so far, and when it was found."""
-        for seeker in self._seekers:
-            self.best.remember(seeker.replicas.score, seeker.replicas.trees(), seconds)
-
-    def _carry_back(self, seeker: Seeker) -> None:
-        """Bring the find on another target into the ladder on y, if it is better there."""
-        assert seeker.other is not None
-        assert seeker.target is not None
-        trees = seeker.other.trees()
-        intercept, coefficients = seeker.other.coefficients()
-        best = self._receive(
-            seeker,
-            carry_back(
-                seeker.target, trees, intercept, coefficients, self.problem.operator_weights
-            ),
+    def _settled(self) -> bool:
+        """Return whether independent starts have come to the same end often enough."""
+        for ladder in self._ladders:
+            if ladder.target is None:
+                ladder.stages += 1
+                if ladder.stages == _STAGES_PER_START or self._stage == 1:
+                    self._ends.append(Find(0.0, ladder.on_y.score, ladder.on_y.trees()))
+        confirmed = sum(end.score >= self.best.score - _SAME for end in self._ends)
+        return (
+            confirmed >= _CONFIRMATIONS
+            and self._done >= _LEAST_DRAWS
+            # Every target has had its turn.
+            and (self._stage - 1) * max(1, self._others) >= len(self._targets)
+            and (not self._use.noise_floor or self._only_noise_left())
         )
-        # It started anew, on another target, and counts as much as one that did on y.
-        if best is not None:
-            self._ends.append(best)
-        seeker.other = None
 
-    def _receive(self, seeker: Seeker, trees: list[np.ndarray]) -> Find | None:
-        """Let a ladder take over the best of these trees, if it is better; return that tree."""
-        best = None
-        for tree in trees:
-            if len(tree) > self.problem.max_nodes:
-                continue
-            chain = guest(self.problem, seeker.seed, [tree])
-            if best is None or chain.score > best.score:
-                best = Find(0.0, chain.score, chain.trees())
-            if not seeker.replicas.trees() or chain.score > seeker.replicas.score:
-                seeker.begin_at(chain.trees())
-        return best
+    def _only_noise_left(self) -> bool:
+        best = Replicas(self.problem, self._ladders[0].seed, np.ones(1))
+        best.put(self.best.terms)
+        best.fit()
+        used = self.problem.data.root_weight > 0
+        return is_noise(all_columns(self.problem).T, best.residual()[used])
+
+    # A shorter way to write what was found
+
+    def _replace_equal_parts(self, run: RunContext, stop: Callable[[], bool]) -> None:
+        """Replace parts of the best state by shorter equals, as long as that helps."""
+        ladder = max(self._ladders, key=lambda ladder: ladder.on_y.score)
+        helped = self._use.equal_parts
+        while helped and not stop():
+            helped = False
+            for trees in equal_parts.suggest(self.problem, self.best, stop):
+                chain = ladder.try_out(trees)
+                if chain.score > self.best.score + _SHORTER:
+                    self.best.update(chain.score, chain.trees(), run.watch.seconds)
+                    helped = True
+                    break
+        if self.best.score > ladder.on_y.score:
+            ladder.begin_at(self.best.terms)
+
+    def _shorten(self, run: RunContext, stop: Callable[[], bool], tell: Callable[[], None]) -> None:
+        """Look for shorter exact formulas around the best: one step is enough for many.
+
+        Constants are optimised as before, and each find is the start of the next round.
+        """
+        self._replace_equal_parts(run, stop)
+        idle = 0 if self._use.shortening else _ROUNDS_TO_SHORTEN
+        while idle < _ROUNDS_TO_SHORTEN and not stop():
+            before = self.best.score
+            ladders = [ladder.on_y for ladder in self._ladders]
+            for ladder in ladders:
+                ladder.put(self.best.terms)
+            made = run.workers.advance_all(ladders, Round(self._steps, LARGEST_ROUND, keep=True))
+            for ladder, n in zip(ladders, made, strict=True):
+                self.best.update(*_best_draw(ladder, n), run.watch.seconds)
+            tell()
+            idle += 1
+            if self.best.score > before + _SHORTER:
+                self._replace_equal_parts(run, stop)
+                idle = 0
+        self._all_begin_at_best()
+
+    def _start_anew_for_shorter(
+        self, run: RunContext, stop: Callable[[], bool], tell: Callable[[], None]
+    ) -> None:
+        """Start anew, again and again, for other ways to write a long exact formula."""
+        if not self._use.new_starts or sum(map(len, self.best.terms)) <= _SHORT:
+            return
+        before = self.best.score
+        for ladder in self._ladders:
+            ladder.on_y = self._new_ladder(self.problem, ladder.seed)
+        for _ in range(0, _DRAWS_FROM_NEW_STARTS, LARGEST_ROUND):
+            if stop():
+                break
+            self._advance(LARGEST_ROUND, run.workers)
+            for ladder in self._ladders:
+                if is_exact(ladder.on_y):
+                    self.best.update(ladder.on_y.score, ladder.on_y.trees(), run.watch.seconds)
+                    ladder.on_y = self._new_ladder(self.problem, ladder.seed)
+            tell()
+        if self.best.score > before:
+            self._shorten(run, stop, tell)
+        self._all_begin_at_best()
+
+    def _all_begin_at_best(self) -> None:
+        for ladder in self._ladders:
+            ladder.begin_at(self.best.terms)
+
+    # Where the sampling begins
 
     def _starts(self) -> list[list[np.ndarray]]:
         """Return where each ladder is to begin.
@@ -378,64 +481,93 @@ class Search:
         among the good ones that independent starts of the search have ended in: with different
         columns as far as possible, then with different structures.
         """
-        own = [Find(0.0, s.replicas.score, s.replicas.trees()) for s in self._seekers]
-        best = Find(0.0, self.best.score, self.best.trees)
+        own = [Find(0.0, one.on_y.score, one.on_y.trees()) for one in self._ladders]
+        best = Find(0.0, self.best.score, self.best.terms)
         good = [find for find in (best, *own, *self._ends) if find.score >= best.score - NEAR]
         chosen = _most_different(sorted(good, key=lambda find: -find.score), len(own))
-        structures = [_structure(find) for find in own]
-        starts: list[Find | None] = [None] * len(own)
+        starts: dict[int, Find] = {}
+        left = []
         for find in chosen:  # a ladder that is there already stays
-            place = next(
-                (i for i, one in enumerate(structures)
-                 if starts[i] is None and one == _structure(find)), None
-            )  # fmt: skip
-            if place is not None:
-                starts[place] = find
-        left = [find for find in chosen if not any(find is one for one in starts)]
+            there = [
+                i for i, one in enumerate(own)
+                if i not in starts and _structure(one) == _structure(find)
+            ]  # fmt: skip
+            if there:
+                starts[there[0]] = find
+            else:
+                left.append(find)
         for i, find in enumerate(own):
-            if starts[i] is None:
+            if i not in starts:
                 near = find.score >= best.score - NEAR
                 starts[i] = left.pop(0) if left else find if near else chosen[i % len(chosen)]
-        return [find.trees for find in starts if find is not None]
+        return [starts[i].trees for i in range(len(own))]
 
-    def _try_known_forms(self, stop: Callable[[], bool]) -> None:
-        """Begin where y, or another target, has a form that regression finds."""
-        if not self._one_term:
-            return
-        seeker = self._seekers[-1]
-        columns, operators = columns_of(self.problem), self.problem.operator_weights
-        trees = []
-        if self._use.power_law:
-            trees += power_law_trees(columns, self._y, self._targets, operators, stop)
-        if self._use.rational:
-            trees += rational_trees(columns, self._y, operators, stop)
-        self._receive(seeker, trees)
+    # What can be told and kept of it
 
-    def _settled(self, done: int, stage: int) -> bool:
-        """Return whether independent starts have come to the same end often enough."""
-        for seeker in self._seekers:
-            if seeker.target is not None:
-                continue
-            seeker.stages += 1
-            if seeker.stages == _STAGES_A_START or stage == 1:
-                find = Find(0.0, seeker.replicas.score, seeker.replicas.trees())
-                self._ends.append(find)
-        confirmed = sum(end.score >= self.best.score - _SAME for end in self._ends)
-        return (
-            confirmed >= _CONFIRMATIONS
-            and done >= _LEAST_DRAWS
-            and stage > self._stages_for_targets
-            and (not self._use.noise_floor or self._only_noise_left())
+    def counts(self) -> np.ndarray:
+        """Return proposals made, evaluated and accepted, by move, of all ladders together."""
+        return np.sum([counts.sum(axis=0) for counts in self._counts], axis=0)
+
+    def state(self) -> SearchState:
+        """Return what it takes to resume from here, between two rounds of a stage."""
+        in_use = [one for ladder in self._ladders for one in (ladder.on_y, ladder.on_target) if one]
+        counts = np.sum([one.chains.counts.sum(axis=0) for one in in_use], axis=0)
+        return SearchState(
+            done=self._done,
+            spent=self._spent,
+            stage=self._stage,
+            in_stage=self._in_stage,
+            ladders=[ladder.on_y.state() for ladder in self._ladders],
+            others={i: s.on_target.state() for i, s in enumerate(self._ladders) if s.on_target},
+            stages=[ladder.stages for ladder in self._ladders],
+            spawned=[ladder.seed.n_children_spawned for ladder in self._ladders],
+            best=Find(0.0, self.best.score, self.best.terms),
+            history=list(self.best.history),
+            ends=list(self._ends),
+            counts=self.counts() - counts,
         )
 
-    def _only_noise_left(self) -> bool:
-        data = self.problem.data
-        used = data.root_weight > 0
-        best = Replicas(self.problem, self._seekers[0].seed, np.ones(1))
-        best.put(self.best.trees)
-        best.fit()
-        columns = data.x.reshape(-1, len(data.y))[:, used].T
-        return is_noise(columns, best.residual()[used])
+    def restore(self, state: SearchState) -> None:
+        """Resume from a state of a search on the same problem, with the same seeds."""
+        self._done, self._spent = state.done, state.spent
+        self._stage, self._in_stage = state.stage, state.in_stage
+        self.best = Incumbent(state.best.score, state.best.trees, list(state.history))
+        self._ends = list(state.ends)
+        self._counts = [state.counts[None]]
+        for i, ladder in enumerate(self._ladders):
+            ladder.seed = np.random.SeedSequence(
+                ladder.seed.entropy,
+                spawn_key=ladder.seed.spawn_key,
+                n_children_spawned=state.spawned[i],
+            )
+            ladder.stages = state.stages[i]
+            ladder.target = self._target_of(i, state.stage)
+            ladder.on_y.restore(state.ladders[i])
+            self._counts.append(ladder.on_y.chains.counts)
+            if i in state.others:
+                assert ladder.target is not None
+                problem = self._problem_for(ladder.target)
+                ladder.on_target = Replicas.restored(problem, state.others[i])
+                self._counts.append(ladder.on_target.chains.counts)
+
+
+def _with_priors_of_a_search(problem: Problem) -> Problem:
+    tree, terms = problem.tree_prior, problem.terms
+    if not isinstance(terms, int):
+        terms = replace(terms, decay=_DECAY)
+    return replace(
+        problem, tree_prior=replace(tree, alpha=max(tree.alpha, _LEAST_ALPHA)), terms=terms
+    )
+
+
+def _best_draw(replicas: Replicas, n: int) -> tuple[float, list[np.ndarray]]:
+    """Return the score of the best of the draws of a round, and that draw."""
+    draws = ChainTrace()
+    draws.extend(replicas.output, n)
+    states = list(map(split_terms, draws.nodes, draws.n_terms))
+    scores = draws.log_likelihood + np.array(list(map(replicas.problem.log_prior, states)))
+    best = int(np.argmax(scores))
+    return scores[best], states[best]
 
 
 def _most_different(finds: list[Find], n: int) -> list[Find]:
@@ -460,4 +592,4 @@ def _columns(find: Find) -> frozenset[int]:
 
 
 def _structure(find: Find) -> tuple[str, ...]:
-    return tuple(sorted(map(skeleton, find.trees)))
+    return structure(concatenated(find.trees), len(find.trees))

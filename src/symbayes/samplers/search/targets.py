@@ -1,27 +1,30 @@
 """Searching on another target: what is nested for y may be a plain sum for y^2, 1/y or log y.
 
 `sqrt(a + b)` is one tree that has to be found whole; its square is a sum of two small terms. So
-some searches run on a transformed target. What they find is carried back as one tree of the
-original problem: the inverse operator on top of the sum, its coefficients in `lt` nodes. Where y
-has a common factor (`factors.py`), the same is done for y without it.
+some ladders run on a transformed target. What they find is carried back as one tree for y: the
+inverse operator on top of the sum, its coefficients in `lt` nodes. Where y has a common factor
+(`common_factor.py`), the same is done for y divided by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...formula.building import join, leaf, transform
+from ...formula.trees import join, leaf, transform
+from ...inputs.problem import Problem
 from ...kernels import opcodes
+from . import heuristics
+from .heuristics import FittedState
 
 # Ratios of coefficients this close to a whole number or a half are taken to be one: they become
 # free constants again where that is wrong, since the result is optimised afterwards.
 _SIMPLE = 1.0e-5
 # The same for powers in a product, which noise shifts.
 _SIMPLE_POWER = 0.02
-# A target whose spread is so much larger than that of most rows is ruled by a few of them.
+# A target whose spread is larger than that of most rows by this factor depends on a few rows only.
 _LARGEST_RATIO = 1.0e3
 
 
@@ -31,41 +34,45 @@ class Target:
 
     name: str
     needs: tuple[str, ...]
-    """Operators of which one has to be there to carry a find back."""
+    """Operators, one of which is needed to carry a state back."""
     forward: Callable[[np.ndarray], np.ndarray]
+    low: float = -np.inf
+    high: float = np.inf
+    """The range of y where the transformation can be undone."""
     scale_free: bool = False
-    """Whether a factor on the sum is only a factor on y."""
+    """Whether a factor of the sum is only a factor of y."""
     divisor: np.ndarray | None = field(default=None, compare=False)
     """A tree that y is divided by first."""
 
+    def suggest(self, problem: Problem, state: FittedState) -> Iterator[list[np.ndarray]]:
+        """Yield states for y that a state found for this target stands for."""
+        intercept, coefficients = state.coefficients()
+        operators = problem.operator_weights
+        for tree in carry_back(self, state.trees(), intercept, coefficients, operators):
+            yield [tree]
+
 
 TARGETS = (
-    Target("square", ("sqrt",), np.square, scale_free=True),
+    Target("square", ("sqrt",), np.square, 0.0, scale_free=True),
     Target("inverse", ("inv", "/"), np.reciprocal, scale_free=True),
-    Target("log", ("exp",), np.log),
-    Target("square root", ("square",), np.sqrt, scale_free=True),
-    Target("exp", ("log",), np.exp),
-    Target("cos", ("arccos",), np.cos),
-    Target("sin", ("arcsin",), np.sin),
-    Target("arctanh", ("tanh",), np.arctanh),
+    Target("log", ("exp",), np.log, 0.0),
+    Target("square root", ("square",), np.sqrt, 0.0, scale_free=True),
+    Target("exp", ("log",), np.exp, -20.0, 20.0),
+    Target("cos", ("arccos",), np.cos, 0.0, np.pi),
+    Target("sin", ("arcsin",), np.sin, -np.pi / 2, np.pi / 2),
+    Target("arctanh", ("tanh",), np.arctanh, -1.0, 1.0),
 )
 _ITSELF = Target("itself", ("*",), np.array, scale_free=True)
-# Where a transformation can be undone.
-_RANGES = {
-    "square": (0.0, np.inf), "log": (0.0, np.inf), "square root": (0.0, np.inf),
-    "exp": (-20.0, 20.0), "cos": (0.0, np.pi), "sin": (-np.pi / 2, np.pi / 2),
-    "arctanh": (-1.0, 1.0),
-}  # fmt: skip
 
 
-def usable(y: np.ndarray, operators: Mapping[str, float]) -> list[Target]:
+def targets_of(y: np.ndarray, operators: Mapping[str, float]) -> list[Target]:
     """Return the targets that make sense for these values and operators."""
+    if not heuristics.in_use.targets or "lt" not in operators or "+" not in operators:
+        return []
     result = []
     for target in TARGETS:
-        low, high = _RANGES.get(target.name, (-np.inf, np.inf))
-        if not any(name in operators for name in target.needs):
-            continue
-        if "lt" not in operators or "+" not in operators or y.min() < low or y.max() > high:
+        possible = any(name in operators for name in target.needs)
+        if not possible or y.min() < target.low or y.max() > target.high:
             continue
         with np.errstate(all="ignore"):
             z = target.forward(y)
@@ -76,19 +83,18 @@ def usable(y: np.ndarray, operators: Mapping[str, float]) -> list[Target]:
     return result
 
 
-def divided(
+def divided_targets(
     y: np.ndarray, divisor: np.ndarray, values: np.ndarray, operators: Mapping[str, float]
 ) -> list[Target]:
     """Return the targets for y over a tree with these values, that ratio itself first."""
     needed = {"*", "+", "lt"}  # to write a sum with its coefficients as one tree, times the divisor
-    if not needed <= set(operators) or not (np.isfinite(values).all() and values.all()):
+    if not needed <= operators.keys() or not (np.isfinite(values).all() and values.all()):
         return []
 
     def after_division(target: Target) -> Target:
         return replace(target, divisor=divisor, forward=lambda y: target.forward(y / values))
 
-    ratio = y / values
-    return [after_division(target) for target in (_ITSELF, *usable(ratio, operators))]
+    return [after_division(target) for target in (_ITSELF, *targets_of(y / values, operators))]
 
 
 def carry_back(
@@ -98,47 +104,43 @@ def carry_back(
     coefficients: np.ndarray,
     operators: Mapping[str, float],
 ) -> list[np.ndarray]:
-    """Return the states of the original problem that a find stands for; there may be several."""
-    if not trees or not np.isfinite(coefficients).all() or not coefficients.any():
+    """Return trees for y that a sum of trees found for a target stands for; there may be two."""
+    if not trees or not np.isfinite([intercept, *coefficients]).all() or not coefficients.any():
         return []
     if target.divisor is not None:
         inner = replace(target, divisor=None)
         found = carry_back(inner, trees, intercept, coefficients, operators)
         return [join("*", target.divisor, tree) for tree in found]
+    used = coefficients != 0.0
+    trees = [tree for tree, is_used in zip(trees, used, strict=True) if is_used]
+    coefficients = coefficients[used]
     total, factor = _sum(trees, intercept, coefficients, operators)
     if target.name == _ITSELF.name:
         return [total]
-    results = []
-    if target.name == "log":
-        product = _product(trees, coefficients, operators)
-        if product is not None:
-            results.append(product)
+    product = _product(trees, coefficients, operators) if target.name == "log" else None
+    results = [] if product is None else [product]
     if not target.scale_free:
-        total = _lt(total, factor, 0.0)
+        total = _linear(total, factor, 0.0)
     top = next(name for name in target.needs if name in operators)
-    if top == "/":
-        # A constant above the line: a column times zero.
-        one = _lt(leaf(0), 0.0, 1.0)
-        results.append(join("/", one, total))
-    else:
-        results.append(join(top, total))
+    results.append(join(top, _one(), total) if top == "/" else join(top, total))
     return results
 
 
-def _lt(tree: np.ndarray, a: float, b: float) -> np.ndarray:
-    """Return a x + b as a tree, melted into a transform on top and left out where it is none."""
+def _one() -> np.ndarray:
+    """Return the constant 1: a column times 0."""
+    return _linear(leaf(0), 0.0, 1.0)
+
+
+def _linear(tree: np.ndarray, a: float, b: float) -> np.ndarray:
+    """Return a x + b as a tree; an `lt` node on top takes a and b over, and x needs none."""
     if tree[0]["op"] == opcodes.LT:
-        tree = tree.copy()
-        tree[0]["a"], tree[0]["b"] = a * tree[0]["a"], a * tree[0]["b"] + b
-        if tree[0]["a"] == 1.0 and tree[0]["b"] == 0.0:
-            return tree[1:]
-        return tree
-    if a == 1.0 and b == 0.0:
-        return tree
-    return transform(tree, a, b)
+        a, b = a * tree[0]["a"], a * tree[0]["b"] + b
+        tree = tree[1:]
+    return tree if a == 1.0 and b == 0.0 else transform(tree, a, b)
 
 
 def _simple(value: float, tolerance: float) -> float:
+    """Return the whole or half number that a value is close to, or else the value."""
     nearest = round(2.0 * value) / 2.0
     close = abs(value - nearest) <= tolerance * max(1.0, abs(nearest))
     return nearest if close and nearest != 0.0 else value
@@ -151,27 +153,22 @@ def _sum(
     operators: Mapping[str, float],
 ) -> tuple[np.ndarray, float]:
     """Return the sum as one tree, and the factor that was taken out of it."""
-    trees = [tree for tree, c in zip(trees, coefficients, strict=True) if c != 0.0]
-    coefficients = coefficients[coefficients != 0.0]
     order = np.argsort(-coefficients)  # a positive one first: its factor is taken out
     factor = float(abs(coefficients[order[0]]))
-    offset = intercept / factor
-    if abs(intercept) < 1e-9 * np.abs(coefficients).max():
-        offset = 0.0
+    negligible = abs(intercept) < 1e-9 * np.abs(coefficients).max()
+    offset = 0.0 if negligible else intercept / factor
     total: np.ndarray | None = None
-    for position, k in enumerate(order):
+    for k in order:
         ratio = _simple(float(coefficients[k]) / factor, _SIMPLE)
         # The offset joins a constant that is there anyway, if there is one.
-        last = position == len(order) - 1
-        here = offset if last or (ratio not in (1.0, -1.0) and offset) else 0.0
+        here = offset if k == order[-1] or (ratio not in (1.0, -1.0) and offset) else 0.0
         offset -= here
-        term = _lt(trees[k], ratio, here)
         if total is None:
-            total = term
+            total = _linear(trees[k], ratio, here)
         elif ratio == -1.0 and here == 0.0 and "-" in operators:
             total = join("-", total, trees[k])
         else:
-            total = join("+", total, term)
+            total = join("+", total, _linear(trees[k], ratio, here))
     assert total is not None
     return total, factor
 
@@ -180,13 +177,9 @@ def _product(
     trees: list[np.ndarray], coefficients: np.ndarray, operators: Mapping[str, float]
 ) -> np.ndarray | None:
     """Return exp(sum of c log u) as a product of powers, where the powers are simple."""
-    if "*" not in operators:
-        return None
     above: list[np.ndarray] = []
     below: list[np.ndarray] = []
     for tree, coefficient in zip(trees, coefficients, strict=True):
-        if coefficient == 0.0:
-            continue
         power = _simple(float(coefficient), _SIMPLE_POWER)
         if tree[0]["op"] == opcodes.LOG and power == round(2.0 * power) / 2.0 and abs(power) <= 6:
             side = above if power > 0 else below
@@ -197,13 +190,11 @@ def _product(
                     return None
                 side.append(join("sqrt", tree[1:]))
         else:
-            above.append(join("exp", _lt(tree, float(coefficient), 0.0)))
-    if below and "/" not in operators:
+            above.append(join("exp", _linear(tree, float(coefficient), 0.0)))
+    if "*" not in operators or (below and "/" not in operators):
         return None
-    if not above:
-        above.append(_lt(leaf(0), 0.0, 1.0))
-    result = above[0]
-    for factor in above[1:]:
+    result, *factors = above or [_one()]
+    for factor in factors:
         result = join("*", result, factor)
     for factor in below:
         result = join("/", result, factor)

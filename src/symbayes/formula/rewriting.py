@@ -1,13 +1,85 @@
-"""Powers of the same thing in one place: `x*x` is `x**2`, `x/x**2` is `1/x`, and `x/x` is 1."""
+"""Expressions written more simply, by rules: no search, and no SymPy.
+
+`folded` works out what is constant, `split` takes an expression apart as a x rest + b, and
+`collected` brings powers of the same thing together: `x*x` is `x**2`, `x/x**2` is `1/x`.
+"""
 
 from __future__ import annotations
 
-from .expression import CONSTANT, FEATURE, Expression
-from .folding import ONE, ZERO, folded_node
-from .operators import LARGEST_POWER
-from .parser import integer_power
+import numpy as np
 
-_POWERS = {"square": 2, "cube": 3}
+from .expression import CONSTANT, FEATURE, Expression, integer_power
+from .operators import LARGEST_POWER, OPERATORS, POWERS
+
+ZERO: Expression = (CONSTANT, 0.0)
+ONE: Expression = (CONSTANT, 1.0)
+
+
+def folded(expression: Expression) -> Expression:
+    """Leave out factors of 1 and summands of 0, and work out what is constant.
+
+    Examples
+    --------
+    >>> from symbayes.formula.rewriting import folded
+    >>> folded(("+", ("*", ("c", 1.0), ("x", 0)), ("square", ("c", 3.0))))
+    ('+', ('x', 0), ('c', 9.0))
+    """
+    if expression[0] in (CONSTANT, FEATURE):
+        return expression
+    return _folded_node((expression[0], *(folded(operand) for operand in expression[1:])))
+
+
+def _folded_node(node: Expression) -> Expression:
+    """Do the same with operands that are left as they are."""
+    name, *operands = node
+    if all(operand[0] == CONSTANT for operand in operands):
+        with np.errstate(all="ignore"):
+            value = float(OPERATORS[name].numpy(*(operand[1] for operand in operands))) + 0.0
+        return (CONSTANT, value) if np.isfinite(value) else node
+    if name in ("+", "-") and operands[1] == ZERO:
+        return operands[0]
+    if name == "+" and operands[0] == ZERO:
+        return operands[1]
+    if name == "*" and ZERO in operands:
+        return ZERO
+    if name == "*" and ONE in operands:
+        return operands[1] if operands[0] == ONE else operands[0]
+    if name == "/" and operands[1] == ONE:
+        return operands[0]
+    return node
+
+
+def split(expression: Expression) -> tuple[float, Expression, float]:
+    """Return a, rest and b of an expression that is a x rest + b, the rest without either.
+
+    Examples
+    --------
+    >>> from symbayes.formula.rewriting import split
+    >>> split(("*", ("c", 2.0), ("+", ("x", 0), ("c", 3.0))))
+    (2.0, ('x', 0), 6.0)
+    """
+    name, *operands = expression
+    if name == CONSTANT:
+        return 0.0, expression, expression[1]
+    if name == FEATURE:
+        return 1.0, expression, 0.0
+    if name in ("+", "-", "*", "/") and operands[1][0] == CONSTANT:
+        c = operands[1][1]
+        a, rest, b = split(operands[0])
+        if name in ("+", "-"):
+            return a, rest, b + c if name == "+" else b - c
+        if name == "*" or c != 0.0:
+            return (a * c, rest, b * c) if name == "*" else (a / c, rest, b / c)
+    elif name in ("+", "-", "*") and operands[0][0] == CONSTANT:
+        c = operands[0][1]
+        a, rest, b = split(operands[1])
+        if name == "*":
+            return a * c, rest, b * c
+        return (a, rest, c + b) if name == "+" else (-a, rest, c - b)
+    elif name == "neg":
+        a, rest, b = split(operands[0])
+        return -a, rest, -b
+    return 1.0, expression, 0.0
 
 
 def collected(expression: Expression) -> Expression:
@@ -19,7 +91,7 @@ def collected(expression: Expression) -> Expression:
 
     Examples
     --------
-    >>> from symbayes.formula.powers import collected
+    >>> from symbayes.formula.rewriting import collected
     >>> collected(("/", ("x", 0), ("square", ("x", 0))))
     ('inv', ('x', 0))
     >>> collected(("square", ("inv", ("x", 0))))
@@ -30,7 +102,7 @@ def collected(expression: Expression) -> Expression:
         return expression
     node = (kind, *(collected(operand) for operand in operands))
     if any(new[0] == CONSTANT != old[0] for old, new in zip(operands, node[1:], strict=True)):
-        node = folded_node(node)
+        node = _folded_node(node)
         if node[0] in (CONSTANT, FEATURE):
             return node
         if node[0] == "*" and node[2][0] == CONSTANT:
@@ -57,10 +129,10 @@ def _factors(node: Expression, power: int) -> list[tuple[Expression, int]]:
         return _factors(node[1], power) + _factors(node[2], power if kind == "*" else -power)
     if kind == "inv":
         return _factors(node[1], -power)
-    if kind in _POWERS:
+    if kind in POWERS:
         inner = _factors(node[1], 1)
         base, exponent = inner[0] if len(inner) == 1 else (node[1], 1)
-        return [(base, exponent * _POWERS[kind] * power)]
+        return [(base, exponent * POWERS[kind] * power)]
     return [(node, power)]
 
 
@@ -68,8 +140,8 @@ def _is_roundabout(node: Expression) -> bool:
     """Return whether it has an inverse or a power right below where it could be written at once."""
     kind, *operands = node
     below = {operand[0] for operand in operands}
-    if kind in _POWERS:
-        return bool(below & {"inv", *_POWERS})
+    if kind in POWERS:
+        return bool(below & {"inv", *POWERS})
     return kind in ("*", "/", "inv") and ("inv" in below or (kind == "inv" and "/" in below))
 
 

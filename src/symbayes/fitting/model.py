@@ -1,32 +1,104 @@
-"""From a state of the chains to a fitted model: least squares on the training rows."""
+"""Fitted models: a state of the chains with its least-squares fit on the training rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..formula import expression as ex
-from ..formula.evaluation import evaluate_trees
-from ..formula.folding import split
-from ..formula.powers import collected
+from ..formula.rewriting import collected, split
+from ..formula.trees import evaluate_trees, to_expression
 from ..inputs.problem import ROWS_AT_ONCE, Problem
 from ..inputs.validation import LARGE
 from ..kernels import opcodes
-from .block_fitting import BlockFitter, LeastSquares
-from .fitted import Model, State, freedom
-from .polish import polish, tidied
-from .refine import free_constants, newton_step
-from .refit import MOST_ROWS
+from .constants import free_constants, newton_step, polish, tidied
+from .least_squares import MOST_ROWS, BlockFitter, LeastSquares, fit_standardised
 
+# A guess at the noise below this part of the variance of y is no belief about it: it is there so
+# that the noise of an exact fit is above zero.
+_NO_BELIEF = 1.0e-9
 # An intercept or a term below this part of the spread of y is a rounding error.
 _ROUNDING = 1.0e-12
 # Rows on which fitted values are compared.
 _PROBE_ROWS = 500
-# Steps to the best constants on all rows, and the gain below which there is nothing left to gain.
+# Steps to the best constants on all rows, and the gain below which it has converged.
 _MOST_STEPS, _CONVERGED = 5, 1.0e-13
+
+
+def freedom(
+    n: float | np.ndarray, fitted: float, noise_prior: tuple[float, float]
+) -> float | np.ndarray:
+    """Return the degrees of freedom of the noise: what is left of rows and belief, at least one.
+
+    Parameters
+    ----------
+    n : float or ndarray
+        Sum of the row weights.
+    fitted : float
+        Constants at their best values on these rows, the intercept included.
+    noise_prior : tuple
+        Shape and scale of the prior of the noise: its shape is what the belief is worth in rows.
+    """
+    shape, scale = noise_prior
+    return np.maximum(n + (shape if scale > _NO_BELIEF else 0.0) - fitted, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """One state of the chains, as often as they were in it."""
+
+    trees: tuple[np.ndarray, ...]
+    """Nodes of each term."""
+    weight: float
+    """Posterior probability of this very state among the draws."""
+    log_likelihood: float
+    noise_variance: float
+    """Mean of the scaled noise variance drawn with it, by the paper's sampler."""
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of all trees together."""
+        return sum(len(tree) for tree in self.trees)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """One state of the chain with its least-squares fit.
+
+    "Scaled" is y less its mean, in units of its spread: squares of it are safe whatever y is.
+    """
+
+    state: State
+    intercept: float
+    """In units of y."""
+    coefficients: np.ndarray
+    """In units of y; 0 for a term that is a rounding error."""
+    centre: np.ndarray
+    """Means of the terms on the training rows."""
+    length: np.ndarray
+    """Lengths of the centred terms."""
+    beta: np.ndarray
+    """Scaled coefficients of the terms centred and scaled to length one."""
+    inverse_root: np.ndarray
+    """R^-1 of the QR factorisation of those terms: (G'G)^-1 = R^-1 R^-T."""
+    probe: np.ndarray
+    """Scaled fitted values on some of the rows; none in a model from a file."""
+    mse: float
+    """Scaled mean square of the residuals."""
+    noise_variance: float
+    """Posterior mean of the scaled noise variance."""
+    coefficient_spread: float
+    """Factor g / (1 + g) on the variance of the coefficients; 0 where they are plugged in."""
+
+    @property
+    def n_fitted(self) -> int:
+        """Coefficients and intercept; a redundant term of the paper's sampler does not count."""
+        redundant = self.coefficient_spread == 0.0 and len(self.beta) > 1
+        rank = int(np.linalg.matrix_rank(self.inverse_root)) if redundant else len(self.beta)
+        return 1 + rank
 
 
 class Fitter:
@@ -63,37 +135,15 @@ class Fitter:
         """
         solved = None if self._blocks is None else self._blocks.fit(state.trees)
         if solved is None:
-            solved = self._solve(state)
+            y = self.scaled_y
+            values = evaluate_trees(state.trees, self.columns)[:, : len(y)]
+            solved = fit_standardised(values, y, self.weights)
         return None if solved is None else self._model(state, solved)
-
-    def _solve(self, state: State) -> LeastSquares | None:
-        """Return the fit on all rows at once."""
-        y = self.scaled_y
-        columns = evaluate_trees(state.trees, self.columns)[:, : len(y)]
-        root = np.sqrt(self.weights)
-        design, centre, length = _standardise(columns, self.weights)
-        if not np.isfinite(design).all():
-            return None
-        weighted = design * root[:, None]
-        q, r = np.linalg.qr(weighted)
-        diagonal = np.abs(np.diag(r))
-        if len(state.trees) > len(y) or not (np.isfinite(r).all() and (diagonal > 1e-13).all()):
-            # A redundant term, which the paper's likelihood allows: the shortest solution.
-            beta = np.linalg.lstsq(weighted, y * root, rcond=1e-10)[0]
-            inverse_root = np.linalg.pinv(r, rcond=1e-10)
-        else:
-            inverse_root = np.linalg.inv(r)
-            beta = inverse_root @ (q.T @ (y * root))
-        fitted = design @ beta
-        if not np.isfinite(fitted).all():
-            return None
-        rss = float(np.sum(self.weights * (y - fitted) ** 2))
-        return LeastSquares(centre, length, beta, inverse_root, rss)
 
     def _model(self, state: State, solved: LeastSquares) -> Model | None:
         problem, n = self.problem, self.problem.data.n
         centre, length, beta, inverse_root, rss = solved
-        # Every so manieth row, few enough to be cheap.
+        # Evenly spaced rows, few enough to be cheap.
         rows = self.columns[:, : len(self._y) : max(1, len(self._y) // _PROBE_ROWS)]
         design = (evaluate_trees(state.trees, rows) - centre[:, None]) / length[:, None]
         fitted = beta @ design
@@ -128,7 +178,7 @@ class Fitter:
         )
 
     def fit_trees(self, trees: Sequence[np.ndarray]) -> Model | None:
-        """Return the fit of trees that are not a draw, beside the known terms."""
+        """Return the fit of trees that no chain has drawn, beside the known terms."""
         with np.errstate(all="ignore"):
             return self.fit(State((*self.problem.known, *trees), 0.0, 0.0, 0.0))
 
@@ -177,18 +227,16 @@ class Fitter:
             better = None if trees is None else self.fit(replace(model.state, trees=trees))
             if better is None or not better.mse < model.mse:
                 break
-            done = better.mse > (1.0 - _CONVERGED) * model.mse
-            model = better
-            if done:
+            before, model = model.mse, better
+            if model.mse > (1.0 - _CONVERGED) * before:
                 break
         return model
 
     def _data(self) -> tuple[Any, Any, Any, Any, Any]:
-        """Return what constants are looked after with."""
+        """Return what `polish` and `tidied` want besides trees."""
         problem = self.problem
-        return (
-            self.columns, self.scaled_y, self.weights, problem.data.noise_prior, problem.known,
-        )  # fmt: skip
+        noise_prior = problem.data.noise_prior
+        return self.columns, self.scaled_y, self.weights, noise_prior, problem.known
 
 
 def expression_of(model: Model, used: np.ndarray) -> ex.Expression:
@@ -199,7 +247,7 @@ def expression_of(model: Model, used: np.ndarray) -> ex.Expression:
     """
     intercept, coefficients, terms = model.intercept, [], []
     for k in np.argsort(-np.abs(model.beta), kind="stable"):
-        tree = ex.from_nodes(model.state.trees[k], used.tolist())
+        tree = to_expression(model.state.trees[k], used.tolist())
         factor, term, offset = 1.0, collected(tree), 0.0
         if term != tree:
             # What has cancelled may have left a factor or a summand.
@@ -208,18 +256,3 @@ def expression_of(model: Model, used: np.ndarray) -> ex.Expression:
         intercept += float(model.coefficients[k]) * offset
         terms.append(term)
     return ex.linear_combination(intercept, coefficients, terms)
-
-
-def _standardise(
-    columns: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return columns centred and scaled to weighted length one, as rows, their means and lengths.
-
-    It works in units of the largest value of a column, so that no square overflows or vanishes.
-    """
-    unit = np.abs(columns).max(axis=1, initial=0.0)
-    scaled = columns / unit[:, None]
-    centre = scaled @ weights / weights.sum()
-    design = scaled - centre[:, None]
-    length = np.sqrt(design**2 @ weights)
-    return (design / length[:, None]).T, centre * unit, length * unit
