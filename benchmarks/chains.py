@@ -15,12 +15,12 @@ import numpy as np
 
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TermsPrior, TreePrior
 from symbayes.formula.operators import operator_weights
-from symbayes.inputs.guesses import guessed_trees
+from symbayes.formula.trees import state_size
 from symbayes.inputs.problem import Problem, make_problem
+from symbayes.inputs.user_formulas import guessed_trees
 from symbayes.inputs.validation import check_table
 from symbayes.kernels.chain import EVALUATED, PROPOSED
 from symbayes.samplers.ladder import Replicas
-from symbayes.samplers.trace import state_size
 
 OPERATORS = "paper-simulation"
 # Duration of a call of the loop: the clock is read rarely, and the run still stops on time.

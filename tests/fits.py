@@ -1,5 +1,7 @@
 """Small fits that several test files make."""
 
+import copy
+import dataclasses
 import itertools
 
 import numpy as np
@@ -16,6 +18,13 @@ NOISY = EXACT + RNG.normal(0, 0.3, 60)
 def small(**options):
     options = {"draws": 50, "tune": 100, "chains": 1, "random_state": 0} | options
     return BayesianSymbolicRegressor(**options)
+
+
+def with_result(model, **fields):
+    """Return a copy of a fitted model with some fields of its result replaced."""
+    changed = copy.copy(model)
+    changed._keep(dataclasses.replace(model.result_, **fields))
+    return changed
 
 
 def assert_same(first, second):

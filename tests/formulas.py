@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from symbayes import OPERATORS
 from symbayes.formula import expression as ex
+from symbayes.formula.trees import to_expression
 from symbayes.kernels.tree import NODE
 
 UNARY = [name for name, row in OPERATORS.items() if row.arity == 1 and name != "lt"]
@@ -52,7 +53,7 @@ def tree_of(name, a=-2.5e-9, b=0.1):
     nodes["op"][0] = operator.opcode
     nodes["feature"][1:] = np.arange(operator.arity)
     nodes["a"][0], nodes["b"][0] = a, b
-    return ex.from_nodes(nodes, [0, 1])
+    return to_expression(nodes, [0, 1])
 
 
 def value(expression, table=TABLE):

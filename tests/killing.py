@@ -1,4 +1,4 @@
-"""A run that is killed again and again, and goes on each time: a program, which tests start.
+"""A run that is killed again and again, and resumed each time: a program, which tests start.
 
 It forks a process for each part of the run, so that a kill costs no start of Python, and prints as
 JSON in which phases the kills came, and a digest of the draws at the end.
@@ -22,7 +22,7 @@ import numpy as np
 from symbayes import BayesianSymbolicRegressor, SamplingWarning, TemperedSampler
 from symbayes.kernels import units
 from symbayes.samplers.run import clock
-from symbayes.storage import archive, checkpoint, whole_file
+from symbayes.storage import archive, atomic, checkpoint
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(0.5, 2, (40, 2))
@@ -37,9 +37,9 @@ RUNS = {
 IN_WRITES = {
     "before it": (checkpoint, "write_archive"),
     "before its content": (archive, "write_zip"),
-    "before it is on disk": (whole_file.os, "fsync"),
-    "before the first name": (whole_file.os, "replace"),
-    "before the second name": (whole_file.os, "replace"),
+    "before it is on disk": (atomic.os, "fsync"),
+    "before the first name": (atomic.os, "replace"),
+    "before the second name": (atomic.os, "replace"),
 }
 
 
@@ -51,7 +51,7 @@ def estimator(kind):
 
 def digest(model):
     """All draws, and what was counted on the way, as one text."""
-    trace = model._earlier.trace
+    trace = model.result_.run.trace
     parts = [trace.counts, *(record.power for record in trace.ladders)]
     for chain in trace.chains:
         parts += [*chain.nodes, *chain.numbers, np.array(chain.n_terms), np.array(chain.times)]
@@ -61,11 +61,11 @@ def digest(model):
 
 
 def go_on(kind, path):
-    """Begin the run, or go on with it from its checkpoint."""
+    """Begin the run, or resume it from its checkpoint."""
     checkpoint.SECONDS_BETWEEN = 0.0
     checkpoint._MOST_OF_THE_TIME = 1e9
     clock._SECONDS_AT_ONCE = 1e-9  # a checkpoint after every round
-    if path.exists() or Path(whole_file.previous_of(str(path))).exists():
+    if path.exists() or Path(atomic.previous_of(str(path))).exists():
         return BayesianSymbolicRegressor.resume(path, X, Y)
     return estimator(kind).fit(X, Y, checkpoint=path)
 
@@ -90,7 +90,7 @@ def kill_in_write(where, number):
 
 
 def fork(kind, path, out, kill=None):
-    """Start a process that goes on with the run, and writes its digest if it comes to its end."""
+    """Start a process that resumes the run, and writes its digest if it comes to its end."""
     process = os.fork()
     if process:
         return process
@@ -107,7 +107,7 @@ def fork(kind, path, out, kill=None):
 
 def phase(path):
     """Return what a checkpoint is in the middle of."""
-    for name in (str(path), whole_file.previous_of(str(path))):
+    for name in (str(path), atomic.previous_of(str(path))):
         if os.path.exists(name):
             run = archive.read_archive(name, "checkpoint", 1)[0]["point"]
             break

@@ -32,12 +32,11 @@ def answers(model, X):
 
 def contents(model):
     """Return what a model keeps, in an order of its own, down to the bits."""
-    posterior = model._posterior
-    kept = {
-        name: value
-        for name, value in vars(model).items()
-        if name not in ("_posterior", "_stages", "_told", "formula_objects_", "best_formula_")
-    }
+    posterior = model.result_.posterior
+    objects = ("result_", "formula_objects_", "best_formula_")
+    fields = ("posterior", "accepted", "run", "warned", "formula_objects")
+    kept = {name: value for name, value in vars(model).items() if name not in objects}
+    kept |= {name: value for name, value in vars(model.result_).items() if name not in fields}
     return {name: repr(_plain(value)) for name, value in kept.items()} | {
         "states": [_plain(state) for state in posterior.states],
         "draws": [_plain(draws) for draws in posterior.draws],
@@ -71,7 +70,7 @@ def _plain(value):
 
 def write_edited(model, path, edit):
     """Save a model after `edit(document, arrays)`, with checksums that fit."""
-    document, arrays = to_parts(model)
+    document, arrays = to_parts(model, model.result_)
     arrays = {name: array.copy() for name, array in arrays.items()}
     edit(document, arrays)
     write_archive(path, "model", 1, document, arrays)

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from symbayes import SamplingWarning
-from symbayes.posterior.selection import pareto, select
+from symbayes.posterior.table import pareto, select
 
-from .fits import NOISY, X, small
+from .fits import NOISY, X, small, with_result
 
 RNG = np.random.default_rng(90)
 
@@ -75,7 +75,7 @@ def test_draws_without_a_value_are_replaced():
     y = np.log(positive[:, 0]) + RNG.normal(0, 0.5, 60)
     found = small(operators=["log", "+"], draws=200).fit(positive, y)
     uses_log = [any((tree["op"] > 0).any() for tree in fit.state.trees)
-                for _, fit in found._posterior.mixture.models]  # fmt: skip
+                for _, fit in found.result_.posterior.mixture.models]  # fmt: skip
     assert any(uses_log)
     rows = [[-1.0, 1.0], [1.0, 1.0]]
     with pytest.warns(SamplingWarning):
@@ -131,14 +131,13 @@ def test_predictions_lie_inside_their_intervals(model, kind):
 def test_wild_formulas_are_told_once():
     """A few draws of exp(exp(x)) are nothing at the training rows, and all at a new one."""
     found = small(draws=200, operators=["square"]).fit(X, NOISY)
-    weight, model = found._posterior.mixture.models[0]
+    posterior = found.result_.posterior
+    weight, model = posterior.mixture.models[0]
     steep = replace(model, beta=1e6 * model.beta)
     shares = [(0.97 * weight, model), (0.03 * weight, steep)]
-    mixture = replace(
-        found._posterior.mixture, models=[*shares, *found._posterior.mixture.models[1:]]
-    )
+    mixture = replace(posterior.mixture, models=[*shares, *posterior.mixture.models[1:]])
     calm = found.predict(X)
-    found._posterior = replace(found._posterior, mixture=mixture)
+    found = with_result(found, posterior=replace(posterior, mixture=mixture))
     what = r"disagree wildly on \d+ of 60 rows: there up to 3%"
     with pytest.warns(SamplingWarning, match=what) as told:
         predicted = found.predict(X)

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import re
 import sys
 from pathlib import Path
 
@@ -26,9 +27,10 @@ LAYERS = [
     {"fitting"},
     {"samplers"},
     {"posterior"},
+    {"result"},
     {"storage"},
     {"show"},
-    {"plots", "answers", "chain_answers", "runs", "regressor", "loading"},
+    {"plots", "run", "regressor"},
     {""},  # the public names
     {"experiments"},
     {"cli"},
@@ -106,6 +108,19 @@ def test_kernels_know_nothing_above():
                     assert room(module[1:]) == "kernels", name
                 else:
                     assert room(module) in KERNELS_MAY_IMPORT, name
+
+
+def test_the_command_line_uses_no_private_attributes():
+    wrong = [
+        f"{name}: {ast.unparse(node)}"
+        for name, path in FILES.items()
+        if room(name) == "cli"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and re.match("_[a-z]", node.attr)
+        and ast.unparse(node.value) not in ("self", "argparse")
+    ]
+    assert not wrong
 
 
 def test_public_names_are_documented():

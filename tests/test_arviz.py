@@ -14,10 +14,10 @@ from sklearn.exceptions import NotFittedError
 
 from symbayes import DataWarning, Formula, __version__
 from symbayes.posterior import posterior
-from symbayes.posterior.grouping import Draws
+from symbayes.posterior.posterior import Draws
 from symbayes.samplers.convergence import r_hat
 
-from .fits import NOISY, X, small
+from .fits import NOISY, X, small, with_result
 
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", r"\s*ArviZ is undergoing a major refactor", FutureWarning)
@@ -108,7 +108,7 @@ def test_r_hat_is_the_same_on_either_side(tempered):
 def test_sizes_are_those_of_the_trees(tempered):
     """Those of formulas have coefficients, intercept and signs besides."""
     data = tempered.to_arviz()
-    state = tempered._posterior.states[0]
+    state = tempered.result_.posterior.states[0]
     sizes = values(data, "posterior", "n_nodes")[values(data, "trees", "state") == 0]
     assert set(sizes) == {sum(len(tree) for tree in state.trees)}
     formulas = values(data, "trees", "formula")[values(data, "trees", "state") == 0]
@@ -124,7 +124,7 @@ def test_draws_are_those_of_the_chains(tempered):
         tempered.diagnostics_["log_likelihood"],
     )
     np.testing.assert_array_equal(
-        values(data, "trees", "state"), [draws.state for draws in tempered._posterior.draws]
+        values(data, "trees", "state"), [draws.state for draws in tempered.result_.posterior.draws]
     )
     np.testing.assert_allclose(
         values(data, "posterior", "uses").mean(axis=(0, 1)), tempered.inclusion_probability()
@@ -135,7 +135,7 @@ def test_draws_of_the_paper_are_there_as_long_as_they_were_held(paper):
     data = paper.to_arviz()
     assert data["posterior"].attrs["draws"].startswith("resampled")
     states = values(data, "trees", "state")
-    for draws, chain in zip(paper._posterior.draws, states, strict=True):
+    for draws, chain in zip(paper.result_.posterior.draws, states, strict=True):
         for state in np.unique(draws.state):
             own = draws.state == state
             visits = 1 + int(np.count_nonzero(np.diff(np.flatnonzero(own)) > 1))
@@ -172,7 +172,7 @@ def test_log_likelihood_of_a_line_is_that_of_the_textbook(weighted):
     line = small(operators=["square"], n_terms=1, feature_weights=[1, 0], draws=500, chains=2)
     data = line.fit(X, NOISY, sample_weight=weights).to_arviz()
     x, n = X[:, 0] ** 2, weights.sum()
-    assert len(line._posterior.states) == 1
+    assert len(line.result_.posterior.states) == 1
     centred = x - np.average(x, weights=weights)
     slope = np.sum(weights * centred * NOISY) / np.sum(weights * centred**2)
     residual = NOISY - np.average(NOISY, weights=weights) - slope * centred
@@ -255,10 +255,13 @@ def test_rows_of_no_weight_are_not_there():
 def test_states_that_were_fitted_stand_for_all(monkeypatch):
     monkeypatch.setattr(posterior, "_MOST_FITS", 30)
     found = small(draws=400, chains=2).fit(X, NOISY)
-    mixture = found._posterior.mixture
-    assert len(mixture.models) <= 30 < len(found._posterior.states)
+    mixture = found.result_.posterior.mixture
+    assert len(mixture.models) <= 30 < len(found.result_.posterior.states)
     data = found.to_arviz()
-    assert f"{len(mixture.models)} of {len(found._posterior.states)} states" in data.attrs["draws"]
+    assert (
+        f"{len(mixture.models)} of {len(found.result_.posterior.states)} states"
+        in data.attrs["draws"]
+    )
     n_nodes = values(data, "posterior", "n_nodes")
     assert n_nodes.shape[1] < 400
     expected = sum(weight * fit.state.n_nodes for weight, fit in mixture.models)
@@ -267,9 +270,10 @@ def test_states_that_were_fitted_stand_for_all(monkeypatch):
 
 def test_chains_get_the_same_length(tempered):
     found = pickle.loads(pickle.dumps(tempered))
-    first, second = found._posterior.draws
+    first, second = found.result_.posterior.draws
     short = Draws(second.state[:50], second.weight[:50])
-    found._posterior = replace(found._posterior, draws=[first, short])
+    shorter = replace(found.result_.posterior, draws=[first, short])
+    found = with_result(found, posterior=shorter)
     states = values(found.to_arviz(), "trees", "state")
     np.testing.assert_array_equal(states[0], first.state)
     np.testing.assert_array_equal(states[1], np.repeat(short.state, 4))
@@ -277,12 +281,13 @@ def test_chains_get_the_same_length(tempered):
 
 def test_a_chain_without_a_fit_is_left_out(tempered):
     found = pickle.loads(pickle.dumps(tempered))
-    mixture = found._posterior.mixture
-    assert len(mixture.models) == len(found._posterior.states)
+    mixture = found.result_.posterior.mixture
+    assert len(mixture.models) == len(found.result_.posterior.states)
     mixture = replace(mixture, models=mixture.models[:-1])
     bad = Draws(np.full(200, len(mixture.models)), np.ones(200))
     good = Draws(np.zeros(200, int), np.ones(200))
-    found._posterior = replace(found._posterior, mixture=mixture, draws=[bad, good])
+    posterior = replace(found.result_.posterior, mixture=mixture, draws=[bad, good])
+    found = with_result(found, posterior=posterior)
     data = found.to_arviz()
     assert data["posterior"]["chain"].values.tolist() == [1]
     assert "chains without one are left out" in data.attrs["draws"]

@@ -15,7 +15,7 @@ RNG = np.random.default_rng(70)
 
 
 def drawn_trees(model):
-    return [tree for state in model._posterior.states for tree in state.trees]
+    return [tree for state in model.result_.posterior.states for tree in state.trees]
 
 
 @pytest.mark.parametrize("sampler", ["tempered", "paper"])
@@ -46,7 +46,7 @@ def test_known_terms_are_in_every_model(sampler):
     y = 2 * X[:, 0] * X[:, 1] + 3 * X[:, 0] ** 2 + RNG.normal(0, 0.3, 60)
     model = small(known_terms=["x0*x1"], operators=["square", "+"], sampler=sampler, draws=200)
     model.fit(X, y)
-    for _, fit in model._posterior.mixture.models:
+    for _, fit in model.result_.posterior.mixture.models:
         first = fit.state.trees[0]
         assert first["op"].tolist() == [OPERATORS["*"].opcode, 0, 0]
         assert first["feature"].tolist() == [0, 0, 1]
@@ -68,12 +68,12 @@ def test_known_terms_make_the_same_models_as_terms_that_were_found():
     for name in ("rmse", "r2"):
         assert found.formulas_[name][0] == pytest.approx(known.formulas_[name][0], rel=1e-9)
     pick = [
-        next(fit for _, fit in m._posterior.mixture.models
+        next(fit for _, fit in m.result_.posterior.mixture.models
              if sorted(len(t) for t in fit.state.trees) == [2, 3])
         for m in (found, known)
     ]  # fmt: skip
-    assert pick[0].noise_variance * found._posterior.mixture.y_scale**2 == pytest.approx(
-        pick[1].noise_variance * known._posterior.mixture.y_scale**2, rel=1e-6
+    assert pick[0].noise_variance * found.result_.posterior.mixture.y_scale**2 == pytest.approx(
+        pick[1].noise_variance * known.result_.posterior.mixture.y_scale**2, rel=1e-6
     )
 
 
@@ -83,7 +83,7 @@ def test_constants_in_known_terms_stay():
     assert all("sin(2.2*x0 + 1)" in text for text in model.formulas_["formula"])
     transforms = [
         fit.state.trees[0][fit.state.trees[0]["op"] == opcodes.LT]
-        for _, fit in model._posterior.mixture.models
+        for _, fit in model.result_.posterior.mixture.models
     ]
     assert all((t["a"] == 2.2).all() and (t["b"] == 1.0).all() for t in transforms)
 
@@ -99,7 +99,7 @@ def test_a_known_term_helps_to_find_the_rest():
 def test_weights_of_rows_count_for_known_terms():
     twice = small(known_terms=["x1"], tune=50).fit(np.vstack([X, X]), np.tile(NOISY, 2))
     weighted = small(known_terms=["x1"], tune=50).fit(X, NOISY, sample_weight=np.full(60, 2.0))
-    one, two = twice._posterior.mixture, weighted._posterior.mixture
+    one, two = twice.result_.posterior.mixture, weighted.result_.posterior.mixture
     assert one.y_scale == pytest.approx(two.y_scale)
     assert one.noise_prior == pytest.approx(two.noise_prior)
 

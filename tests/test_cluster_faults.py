@@ -158,7 +158,7 @@ def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase
     """All workers are killed for good; the run goes on without a cluster, to the same draws."""
     monkeypatch.setattr(dask_executor, "_SECONDS_WITHOUT", 3.0)
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
     processes, client = cluster(2)
 
@@ -178,7 +178,7 @@ def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase
     assert (point["search"] is not None) == (phase == "search")
     resumed = BayesianSymbolicRegressor.resume(path, X, NOISY)
     whole = small(**options).fit(X, NOISY)
-    assert_same_trace(whole._earlier.trace, resumed._earlier.trace)
+    assert_same_trace(whole.result_.run.trace, resumed.result_.run.trace)
 
 
 def test_a_worker_hangs(cluster, expected, monkeypatch):

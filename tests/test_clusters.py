@@ -19,7 +19,7 @@ from symbayes.samplers.run import remote
 from symbayes.samplers.run.clock import Watch
 from symbayes.samplers.run.context import RunContext
 from symbayes.samplers.run.joblib_executor import JoblibExecutor
-from symbayes.samplers.run.remote import Batch, Executor, ProblemKey, Task, share_out
+from symbayes.samplers.run.remote import Batch, Executor, ProblemKey, RoundRequest, share_out
 from symbayes.samplers.run.scheduler import carry_out
 from symbayes.samplers.run.workers import Workers, workers_for
 from symbayes.samplers.sampling import sample as sample_with
@@ -256,12 +256,12 @@ def test_a_batch_of_more_problems_than_are_kept(monkeypatch):
     problems = [target() for _ in range(remote._MOST_KEPT + 3)]
     names = [ProblemKey("here", i, 60) for i in range(len(problems))]
     ladders = [Replicas(made, np.random.SeedSequence(2), np.ones(2)) for made in problems]
-    tasks = [
-        Task(name, Replicas, ladder.state(), Round(5, 2))
+    requests = [
+        RoundRequest(name, Replicas, ladder.state(), Round(5, 2))
         for name, ladder in zip(names, ladders, strict=True)
     ]
     given = dict(zip(names, problems, strict=True))
-    answer = remote.run_batch(Batch(tuple(names), pickle.dumps(tasks), 1), given)
+    answer = remote.run_batch(Batch(tuple(names), pickle.dumps(requests), 1), given)
     assert [result.done for (result,) in pickle.loads(answer)] == [2] * len(names)
     assert len(remote._memory._kept) == remote._MOST_KEPT
 
@@ -281,8 +281,8 @@ def test_a_problem_that_is_let_go_of_while_it_is_worked_on(monkeypatch):
     monkeypatch.setattr(remote, "carry_out", let_go)
     copy = target()
     state = Replicas(copy, np.random.SeedSequence(2), np.ones(2)).state()
-    tasks = pickle.dumps([Task(name, Replicas, state, Round(5, 2))] * 2)
-    answer = remote.run_batch(Batch((name,), tasks, 1), {name: copy}, while_held=True)
+    requests = pickle.dumps([RoundRequest(name, Replicas, state, Round(5, 2))] * 2)
+    answer = remote.run_batch(Batch((name,), requests, 1), {name: copy}, while_held=True)
     assert [result.done for (result,) in pickle.loads(answer)] == [2, 2]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from symbayes import DataWarning
-from symbayes.inputs.column_types import first_lost, lost_digits
+from symbayes.inputs.validation import first_lost, lost_digits
 
 from .test_validation import X, Y, small
 

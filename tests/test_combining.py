@@ -11,15 +11,14 @@ from sklearn.exceptions import NotFittedError
 
 import symbayes
 from symbayes import BayesianSymbolicRegressor, ModelFileError, NoisePrior, TreePrior
-from symbayes.cli.answer_text import answer_text
-from symbayes.cli.facts import facts, to_json
-from symbayes.fitting.fitter import Fitter
+from symbayes.cli.output import answer_text, facts, to_json
+from symbayes.fitting.model import Fitter
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
-from symbayes.posterior.combining import reweighted, stack
 from symbayes.posterior.posterior import make_posterior
 from symbayes.posterior.prediction import Mixture
-from symbayes.posterior.verdict import stacking_advice
+from symbayes.posterior.stacking import reweighted, stack
+from symbayes.posterior.verdict import verdict_of
 from symbayes.samplers.trace import ChainTrace, Trace
 
 from .fits import EXACT, NOISY, X, small
@@ -59,13 +58,15 @@ def state_shares(posterior):
 
 def test_pooled_chains_count_the_same(model):
     np.testing.assert_array_equal(model.chain_weights_, np.full(3, 1 / 3))
-    shares = state_shares(model._posterior).mean(axis=0)
-    np.testing.assert_allclose([s.weight for s in model._posterior.states], shares, atol=1e-12)
+    shares = state_shares(model.result_.posterior).mean(axis=0)
+    np.testing.assert_allclose(
+        [s.weight for s in model.result_.posterior.states], shares, atol=1e-12
+    )
 
 
 def test_weights_multiply_the_posterior_of_each_chain(model):
     weights = np.array([0.7, 0.2, 0.1])
-    found, order = reweighted(model._posterior, weights)
+    found, order = reweighted(model.result_.posterior, weights)
     shares = weights @ state_shares(found)
     np.testing.assert_allclose([s.weight for s in found.states], shares, atol=1e-12)
     np.testing.assert_allclose(found.mixture.weights, shares, atol=1e-12)  # all were fitted
@@ -83,9 +84,9 @@ def test_weights_multiply_the_posterior_of_each_chain(model):
 
 def test_all_weight_on_a_chain_is_that_chain_alone(model):
     tiny = 1e-300
-    found, _ = reweighted(model._posterior, np.array([tiny, 1.0, tiny]))
+    found, _ = reweighted(model.result_.posterior, np.array([tiny, 1.0, tiny]))
     mean, std, _ = found.mixture.predict(TABLE[:5])
-    own = state_shares(model._posterior)[1]
+    own = state_shares(model.result_.posterior)[1]
     chosen = [(w, m) for w, (_, m) in zip(own, found.mixture.models, strict=True) if w > 0]
     alone = Mixture(chosen, *list(vars(found.mixture).values())[1:])
     expected = alone.predict(TABLE[:5])
@@ -94,7 +95,7 @@ def test_all_weight_on_a_chain_is_that_chain_alone(model):
 
 
 def test_a_stacked_mixture_predicts_left_out_rows_better(model):
-    found = stack(model._posterior, model._rows)
+    found = stack(model.result_.posterior, model.result_.rows)
     assert found.gain > 0.0
     assert found.weights.sum() == pytest.approx(1.0)
     assert model.diagnostics_["stacking_gain"] == found.gain
@@ -138,7 +139,7 @@ def test_all_answers_are_of_the_stacked_chains(model, stacked):
     assert stacked.best_formula_ == stacked.formula_objects_[0]
     assert str(stacked.best_formula_) == stacked.formulas_["formula"][0]
     assert stacked.formulas_["probability"].is_monotonic_decreasing
-    assert stacked.diagnostics_["leading_by_chain"] == stacked._posterior.leading_by_chain
+    assert stacked.diagnostics_["leading_by_chain"] == stacked.result_.posterior.leading_by_chain
     mean, std = stacked.predict(TABLE, return_std=True)
     assert not np.array_equal(mean, model.predict(TABLE))
     lower, upper = stacked.predict_interval(TABLE, 0.8)
@@ -183,12 +184,12 @@ def test_many_states_of_which_a_sample_is_fitted(monkeypatch):
     monkeypatch.setattr(symbayes.posterior.posterior, "_MOST_FITS", 20)
     monkeypatch.setattr(symbayes.posterior.posterior, "_FEWEST_FITS", 20)
     model = hasty(draws=120)
-    assert len(model._posterior.mixture.models) < len(model._posterior.states)
+    assert len(model.result_.posterior.mixture.models) < len(model.result_.posterior.states)
     weights = np.array([0.5, 0.3, 0.2])
-    found, _ = reweighted(model._posterior, weights)
+    found, _ = reweighted(model.result_.posterior, weights)
     ratio = weights @ state_shares(found) / state_shares(found).mean(axis=0)
-    expected = model._posterior.mixture.weights.copy()
-    for i, place in enumerate(model._posterior.model_places):
+    expected = model.result_.posterior.mixture.weights.copy()
+    for i, place in enumerate(model.result_.posterior.model_places):
         if place >= 0:
             expected[place] *= ratio[i]
     np.testing.assert_allclose(found.mixture.weights, expected / expected.sum(), rtol=1e-9)
@@ -196,13 +197,15 @@ def test_many_states_of_which_a_sample_is_fitted(monkeypatch):
 
 
 def test_a_sample_of_the_rows_is_enough(model, monkeypatch):
-    monkeypatch.setattr(symbayes.posterior.combining, "_MOST_ROWS", 40)
-    some = stack(model._posterior, model._rows)
+    monkeypatch.setattr(symbayes.posterior.stacking, "_MOST_ROWS", 40)
+    some = stack(model.result_.posterior, model.result_.rows)
     assert some.weights.sum() == pytest.approx(1.0)
     # The gain is that of all rows, of which half were looked at.
-    rows = model._rows.sample(40)
-    monkeypatch.setattr(symbayes.posterior.combining, "_MOST_ROWS", 1000)
-    of_mixture = replace(model._posterior, mixture=replace(model._posterior.mixture, n=80.0))
+    rows = model.result_.rows.sample(40)
+    monkeypatch.setattr(symbayes.posterior.stacking, "_MOST_ROWS", 1000)
+    of_mixture = replace(
+        model.result_.posterior, mixture=replace(model.result_.posterior.mixture, n=80.0)
+    )
     assert stack(of_mixture, rows).gain == some.gain
 
 
@@ -214,17 +217,23 @@ def test_the_verdict_says_what_to_do(model):
     assert verdict.startswith("Not converged: the chains do not agree")
     assert "formulas_by_chain() shows what each chain found" in verdict
     assert "raise draws, or leave out operators and columns that are not needed" in verdict
-    assert verdict.endswith(stacking_advice(model.diagnostics_["stacking_gain"]))
-    assert "combined('stack'), they predict left-out rows better, by 12 nats" in (
-        stacking_advice(12.4)
-    )
-    assert "would not predict better" in stacking_advice(1.0)
+    data = verdict_of(model.diagnostics_)
+    assert data.stacking_gain == model.diagnostics_["stacking_gain"]
+    assert data.text() == verdict
+    assert (
+        "Stacked instead of pooled, combined('stack'), they predict left-out rows better, by 12 "
+        "nats."
+    ) in replace(data, stacking_gain=12.4).text()
+    assert "would not predict better" in replace(data, stacking_gain=1.0).text()
 
 
 def test_the_verdict_of_stacked_chains_does_not_advise_to_stack_them(model):
     gain = model.diagnostics_["stacking_gain"]
     stacked = model.combined("stack")
-    assert stacked.diagnostics_["verdict"].endswith(stacking_advice(gain, True))
+    assert stacked.diagnostics_["verdict"].endswith(
+        "They are stacked, and predict left-out rows better than if they were pooled, by "
+        f"{gain:.0f} nats."
+    )
     assert "combined('stack')" not in stacked.diagnostics_["verdict"]
     again = stacked.combined("pool")
     assert again.diagnostics_["verdict"] == model.diagnostics_["verdict"]
@@ -242,10 +251,10 @@ def test_formulas_by_chain(model):
     found = model.formulas_by_chain(2)
     assert found["chain"].tolist() == [0, 0, 1, 1, 2, 2]
     for chain, part in found.groupby("chain"):
-        draws = model._posterior.draws[chain]
+        draws = model.result_.posterior.draws[chain]
         assert part["probability"].is_monotonic_decreasing
         for i, row in part.iterrows():
-            members = sorted(model._posterior.groups[i].members)
+            members = sorted(model.result_.posterior.groups[i].members)
             assert row["probability"] == np.isin(draws.state, members).mean()
             assert row["formula"] == model.formulas_.loc[i, "formula"]
             assert row["r2"] == model.formulas_.loc[i, "r2"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from symbayes.fitting.constants import Sight
+from symbayes.fitting.rounding import TrainingRows
 from symbayes.formula.expression import constants, signs, with_digits
 from symbayes.formula.parser import parse
 from symbayes.formula.printing import to_text
@@ -20,14 +20,14 @@ RNG = np.random.default_rng(95)
 NAMES = ["x0", "x1"]
 
 
-def sight(y, x=X, weights=None, **options):
+def training(y, x=X, weights=None, **options):
     weights = np.ones(len(y)) if weights is None else weights
-    return Sight(x.T, y, weights, (1.0, 1e-20), float(np.std(y)), **options)
+    return TrainingRows(x.T, y, weights, (1.0, 1e-20), float(np.std(y)), **options)
 
 
 def digits(text, y, **options):
     expression = parse(text, NAMES)
-    return to_text(with_digits(expression, sight(y, **options).digits(expression)), NAMES, 15)
+    return to_text(with_digits(expression, training(y, **options).digits(expression)), NAMES, 15)
 
 
 def test_standard_errors_of_linear_regression():
@@ -36,7 +36,7 @@ def test_standard_errors_of_linear_regression():
     beta, rss, *_ = np.linalg.lstsq(design, y, rcond=None)
     expected = np.sqrt(rss[0] / 57 * np.diag(np.linalg.inv(design.T @ design)))
     text = f"{beta[0]}*x0 + {beta[1]}*x1 + {beta[2]}"
-    found, freedom = sight(y).deviations(parse(text, NAMES))
+    found, freedom = training(y).deviations(parse(text, NAMES))
     np.testing.assert_allclose(found, expected, rtol=1e-4)
     assert freedom == 57
 
@@ -46,14 +46,14 @@ def test_standard_errors_of_a_curve():
     best, covariance = optimize.curve_fit(
         lambda x, a, b: a * np.exp(b * x), X[:, 0], y, (2, 0.7), xtol=1e-12, ftol=1e-12
     )
-    found, _ = sight(y).deviations(parse(f"{best[0]}*exp({best[1]}*x0)", NAMES))
+    found, _ = training(y).deviations(parse(f"{best[0]}*exp({best[1]}*x0)", NAMES))
     np.testing.assert_allclose(found, np.sqrt(np.diag(covariance)), rtol=1e-3)
 
 
 def test_rows_that_stand_for_more():
     y = 3 * X[:, 0] + RNG.normal(0, 0.4, 60)
     expression = parse(f"{X[:, 0] @ y / (X[:, 0] @ X[:, 0])}*x0", NAMES)
-    (one, _), (many, _) = (sight(y, n=n).deviations(expression) for n in (60.0, 6000.0))
+    (one, _), (many, _) = (training(y, n=n).deviations(expression) for n in (60.0, 6000.0))
     # One constant was fitted, to 60 rows or to 6,000.
     np.testing.assert_allclose(many, one / 10 * np.sqrt(59 / 60 * 6000 / 5999), rtol=1e-6)
 
@@ -61,7 +61,7 @@ def test_rows_that_stand_for_more():
 def test_a_constant_that_another_makes_up_for():
     expression = parse("2*exp(x0 + 1) + 3", NAMES)
     y = 2 * np.exp(X[:, 0] + 1) + 3 + RNG.normal(0, 0.1, 60)
-    found, freedom = sight(y).deviations(expression)
+    found, freedom = training(y).deviations(expression)
     assert np.isinf(found[:2]).all()
     assert np.isfinite(found[2])
     assert freedom == 60 - 2  # the first two are one
@@ -83,7 +83,7 @@ def test_constants_that_are_known_only_together_keep_their_digits():
     text = digits(f"{slope}*x0 - {-intercept}", y, x=x)
     shown = parse(text, NAMES)
     exact = parse(f"{slope}*x0 - {-intercept}", NAMES)
-    loss = sight(y, x=x).loss(exact, [shown[1][1][1], shown[2][1]])
+    loss = training(y, x=x).loss(exact, [shown[1][1][1], shown[2][1]])
     assert loss <= 0.1
     assert len(text) < 30
 
@@ -93,7 +93,7 @@ def test_constants_that_make_up_for_each_other_get_as_few_digits_as_it_takes():
     text = digits("2.41098683847*exp(-0.700144584602*x0 + 0.722518186056)", y)
     assert max(len(number) for number in re.findall(r"[\d.]+", text)) <= 7
     shown, exact = parse(text, NAMES), parse("2.41098683847*exp(-0.7001446*x0 + 0.7225182)", NAMES)
-    assert sight(y).loss(exact, list(constants(shown))) <= 0.2
+    assert training(y).loss(exact, list(constants(shown))) <= 0.2
 
 
 def test_digits_are_few_where_more_would_not_help():

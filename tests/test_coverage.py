@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from symbayes import NoisePrior, TreePrior
-from symbayes.fitting.fitted import State
-from symbayes.fitting.fitter import Fitter
+from symbayes.fitting.model import Fitter, State
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
-from symbayes.posterior.grouping import systematic
+from symbayes.posterior.posterior import systematic
 from symbayes.posterior.prediction import Mixture
 
 from .problems import tree

@@ -8,13 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from symbayes import BayesianSymbolicRegressor, TemperedSampler, chain_answers, load, runs
+from symbayes import BayesianSymbolicRegressor, TemperedSampler, load, regressor, result, run
 from symbayes.deadline import Deadline, OutOfTime, until
-from symbayes.fitting import refit
-from symbayes.fitting.fitter import Fitter
-from symbayes.fitting.polish import Fit
-from symbayes.posterior import leave_one_out, listing, posterior
-from symbayes.posterior.grouping import thin
+from symbayes.fitting import least_squares
+from symbayes.fitting.constants import Terms
+from symbayes.fitting.model import Fitter
+from symbayes.posterior import posterior, stacking
+from symbayes.posterior import table as formula_table
+from symbayes.posterior.posterior import thin
 from symbayes.samplers import tempered
 from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.run.clock import Watch, run_in_rounds
@@ -25,7 +26,7 @@ from symbayes.samplers.search.factors import common_factor
 from symbayes.samplers.search.library import Library, LibraryCache
 from symbayes.samplers.search.power_law import power_law_trees
 from symbayes.samplers.search.rational import rational_trees
-from symbayes.storage.checkpoint import Checkpoints
+from symbayes.storage.checkpoint import CheckpointWriter
 
 from .fits import NOISY, RNG, X, assert_same, small
 from .problems import problem, table
@@ -63,6 +64,9 @@ def test_shares_of_the_time_left(clock):
     assert not deadline.over()
     assert not Deadline().share(0.5).is_set
     assert not Deadline().over()
+    interrupted = Deadline(interrupted=lambda: True).share(0.5)
+    assert interrupted.cut_short()
+    assert not interrupted.over()
 
 
 def test_a_function_until_it_is_time_to_stop():
@@ -82,15 +86,15 @@ STAGES = {
     "start": (tempered, "_begin_at"),
     "settling": (tempered, "_settle"),
     "drawing": (Workers, "advance_rounds"),
-    "checkpoint": (Checkpoints, "finish"),
+    "checkpoint": (CheckpointWriter, "finish"),
     "models": (posterior, "_fit_all"),
     "formulas": (posterior, "group"),
     "constants": (posterior, "polished"),
-    "table": (listing.Lister, "table"),
-    "simple constants": (listing, "rounded"),
-    "verdict": (runs, "judge"),
-    "stacking": (chain_answers, "stack"),
-    "what was found": (runs, "_told"),
+    "table": (formula_table.FormulaWriter, "table"),
+    "simple constants": (formula_table, "rounded"),
+    "verdict": (run, "judge"),
+    "stacking": (result, "stack"),
+    "what was found": (run, "_formulas_of"),
 }
 # Work that is done after that at most: fits of models, residuals for constants, searches for the
 # best constants, models without single rows, steps of chains.
@@ -111,9 +115,9 @@ class Meter:
         monkeypatch.setattr(Replicas, "run", counted_run)
         for name, owner, function in (
             ("fits", Fitter, "fit"),
-            ("residuals", Fit, "residual"),
-            ("searches", refit, "least_squares"),
-            ("left out", leave_one_out, "_without_each"),
+            ("residuals", Terms, "residual"),
+            ("searches", least_squares, "least_squares"),
+            ("left out", stacking, "_without_each"),
         ):
             monkeypatch.setattr(owner, function, self._counted(name, getattr(owner, function)))
 
@@ -137,8 +141,8 @@ def noisy_fit(**options):
 
 @pytest.fixture
 def disagreement(monkeypatch):
-    plain = runs.judge
-    monkeypatch.setattr(runs, "judge", lambda *a: plain(*a) | {"chains_disagree": True})
+    plain = run.judge
+    monkeypatch.setattr(run, "judge", lambda *a: plain(*a) | {"chains_disagree": True})
     # No search ends before its time, so that every stage is reached.
     monkeypatch.setattr(search.Search, "_settled", lambda *_: False)
 
@@ -191,8 +195,8 @@ def assert_complete(model, folder):
     assert len(model.inclusion_probability()) == 2
     assert model.diagnostics_["verdict"]
     assert len(model.constants(0)) >= 0
-    assert sum(mixed.weight for mixed in model._posterior.states) == pytest.approx(1.0)
-    assert model._posterior.mixture.weights.sum() == pytest.approx(1.0)
+    assert sum(mixed.weight for mixed in model.result_.posterior.states) == pytest.approx(1.0)
+    assert model.result_.posterior.mixture.weights.sum() == pytest.approx(1.0)
     assert len(model.formulas_by_chain()) > 0
     model.save(folder / "model.symbayes")
     assert_same(model, load(folder / "model.symbayes"))
@@ -204,7 +208,7 @@ def assert_complete(model, folder):
 def test_models_are_fitted_as_long_as_there_is_time(clock, monkeypatch):
     """They are a sample of the states, however many there are."""
     model = noisy_fit(tune=100, draws=400).fit(X, Y)
-    states = model._posterior.states
+    states = model.result_.posterior.states
     assert len(states) > 100
     plain, fitter, seen = Fitter.fit, None, {}
 
@@ -251,7 +255,7 @@ def test_what_one_fit_costs_tells_how_much_time_is_kept_back(clock, monkeypatch)
 
 def test_the_table_is_looked_at_within_the_time(monkeypatch, clock):
     """What comes before sampling counts as well, compilation does not."""
-    plain, load_plain, started = runs.Watch, runs.units.load, []
+    plain, load_plain, started = run.Watch, run.units.load, []
 
     def load_slowly(*arguments):
         clock.now += 50.0
@@ -265,12 +269,10 @@ def test_the_table_is_looked_at_within_the_time(monkeypatch, clock):
         clock.now += 3.0
         return plain_task(*arguments)
 
-    import symbayes.regressor as regressor
-
     plain_task = regressor.make_task
     monkeypatch.setattr(regressor, "make_task", checked)
-    monkeypatch.setattr(runs, "Watch", watch)
-    monkeypatch.setattr(runs.units, "load", load_slowly)
+    monkeypatch.setattr(run, "Watch", watch)
+    monkeypatch.setattr(run.units, "load", load_slowly)
     small().fit(X, NOISY)
     assert started == [pytest.approx(3.0)]
 
@@ -384,13 +386,13 @@ def test_every_stage_is_one_that_is_there():
 @pytest.mark.parametrize(("first_rows", "expected"), [(None, False), (20, True)])
 def test_what_a_table_needs_is_compiled_before_its_time_begins(monkeypatch, first_rows, expected):
     """Judging on all rows what has passed on a part of them is compiled only where it is needed."""
-    plain, asked = runs.units.load, []
+    plain, asked = run.units.load, []
 
     def load(*arguments):
         asked.append(arguments)
         return plain(*arguments)
 
-    monkeypatch.setattr(runs.units, "load", load)
+    monkeypatch.setattr(run.units, "load", load)
     sampler = TemperedSampler(temperatures=2, search=False, first_rows=first_rows)
     small(sampler=sampler, tune=5, draws=5).fit(X, NOISY)
     assert asked[0] == ("tempered", expected)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from symbayes import TemperedSampler
+from symbayes.formula.trees import split_terms
 from symbayes.kernels.chain import LOG_LIKELIHOOD, RSS
 from symbayes.kernels.run import KEPT
 from symbayes.samplers.ladder import Replicas
-from symbayes.samplers.trace import split_terms
 
 from .kernels.calling import energy_of
 from .problems import tree

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from symbayes.formula.building import join, leaf, transform
-from symbayes.formula.evaluation import evaluate_trees
 from symbayes.formula.operators import OPERATORS
+from symbayes.formula.trees import evaluate_trees, join, leaf, transform
 from symbayes.samplers.search.equal_parts import shorter_states
 
 RNG = np.random.default_rng(12)

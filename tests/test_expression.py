@@ -8,6 +8,7 @@ from symbayes import OPERATORS
 from symbayes.formula import expression as ex
 from symbayes.formula.parser import parse
 from symbayes.formula.printing import to_text
+from symbayes.formula.trees import to_expression
 from symbayes.kernels.tree import NODE
 
 X0, X1 = ("x", 0), ("x", 1)
@@ -40,7 +41,7 @@ def test_from_nodes_reads_the_right_columns(name):
     nodes["op"][0] = operator.opcode
     nodes["feature"][1:] = np.arange(operator.arity)
     nodes["a"][0], nodes["b"][0] = 2.0, -0.5
-    expression = ex.from_nodes(nodes, [2, 0])
+    expression = to_expression(nodes, [2, 0])
     columns = np.array([[0.3, 0.2], [9.0, 9.0], [0.7, 0.4]])
     operands = [columns[2], columns[0]][: operator.arity]
     constants = (2.0, -0.5) if name == "lt" else ()

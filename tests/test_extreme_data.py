@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import r2_score
 
 from symbayes import DataWarning, plots
-from symbayes.fitting.refit import slopes
+from symbayes.fitting.least_squares import slopes
 
 from .test_validation import X, Y, small
 

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from symbayes.fitting.fitted import Model, State
-from symbayes.fitting.fitter import expression_of
+from symbayes.fitting.model import Model, State, expression_of
 from symbayes.formula import expression as ex
-from symbayes.formula.folding import folded, split
 from symbayes.formula.parser import parse
 from symbayes.formula.printing import to_text
+from symbayes.formula.rewriting import folded, split
 
 from .formulas import MODERATE, expressions, value
 from .problems import tree

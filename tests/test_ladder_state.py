@@ -85,7 +85,7 @@ def test_a_ladder_that_has_travelled(case, share):
             stays.run(15, 2, 3)
             travels = travelled(stays)
             assert_equal(stays, travels)
-            travels._make_columns(travels._without_columns)
+            travels._make_columns()
             for replica in range(len(POWERS)):
                 for mine, its in zip(in_use(stays, replica), in_use(travels, replica), strict=True):
                     np.testing.assert_array_equal(mine, its)

@@ -8,12 +8,12 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from symbayes import NoisePrior, TreePrior
-from symbayes.fitting.fitter import Fitter
-from symbayes.formula.evaluation import evaluate_trees
+from symbayes.fitting.model import Fitter
+from symbayes.formula.trees import evaluate_trees
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
-from symbayes.posterior.leave_one_out import chain_densities
 from symbayes.posterior.posterior import make_posterior
+from symbayes.posterior.stacking import chain_densities
 from symbayes.samplers.trace import ChainTrace, Trace
 
 from .problems import tree

@@ -7,13 +7,12 @@ from itertools import islice, permutations
 import numpy as np
 import pytest
 
-from symbayes.formula.evaluation import evaluate_trees
 from symbayes.formula.operators import OPERATORS
+from symbayes.formula.trees import evaluate_trees, state_size
 from symbayes.inputs.prior import TermsPrior
 from symbayes.inputs.validation import Table
 from symbayes.samplers.search.library import Library, expressions
 from symbayes.samplers.search.pairs import Pairs
-from symbayes.samplers.trace import state_size
 
 from .problems import problem, tree
 

@@ -32,7 +32,7 @@ def check_ends(ends):
 
 
 def test_mutations(tmp_path, original):
-    check_ends(fuzz(load, same, original, 504, seed=0, folder=tmp_path))
+    check_ends(fuzz(load, same, original, 216, seed=0, folder=tmp_path))
 
 
 def fuzz_alone(folder, n):

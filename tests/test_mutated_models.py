@@ -36,7 +36,7 @@ def test_mutations(make, tmp_path):
     model.save(tmp_path / "original")
     expected = answers(model, TABLE)
     original = (tmp_path / "original").read_bytes()
-    check_ends(fuzz(load_and_use, expected.__eq__, original, 306, seed=0, folder=tmp_path))
+    check_ends(fuzz(load_and_use, expected.__eq__, original, 162, seed=0, folder=tmp_path))
 
 
 MAKERS = {"default": (fit, 1), "paper": (fit_of_the_paper, 2)}

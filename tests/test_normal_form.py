@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbayes.formula.building import join, leaf, transform
-from symbayes.formula.evaluation import evaluate_trees
-from symbayes.formula.normal_form import normal_form
 from symbayes.formula.operators import OPERATORS
+from symbayes.formula.trees import evaluate_trees, join, leaf, normal_form, transform
 from symbayes.kernels import opcodes
 
 X = np.random.default_rng(4).uniform(0.5, 2, (2, 50))
@@ -70,6 +68,11 @@ def test_roots_of_negative_factors_and_zeros_stay():
     for tree in (join("sqrt", lt(X0, -2.0, 8.0)), lt(X0, 0.0, 1.0), join("*", X0, lt(X1, 0.0))):
         (old,), (new,) = evaluate_trees([tree], X), evaluate_trees([normal_form(tree)], X)
         np.testing.assert_allclose(new * old[0], old * new[0], rtol=1e-12)
+
+
+def test_a_factor_whose_power_is_too_large_for_a_number_stays():
+    tree = join("cube", lt(X0, 1e150))
+    assert normal_form(tree).tobytes() == tree.tobytes()
 
 
 NAMES = [name for name in OPERATORS if name != "lt"]

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbayes.formula.expression import n_nodes
-from symbayes.formula.parser import FormulaSyntaxError, integer_power, parse
+from symbayes.formula.expression import integer_power, n_nodes
+from symbayes.formula.parser import FormulaSyntaxError, parse
 from symbayes.formula.printing import to_text
 
-from .formulas import HOSTILE, UNARY, value
+from .formulas import UNARY, value
 
 NAMES = ["x0", "x1", "x2"]
 
@@ -94,20 +94,6 @@ def test_integer_powers(exponent):
     np.testing.assert_allclose(
         value(parse(f"x0**-{exponent}", NAMES), x), x[0] ** -float(exponent), rtol=1e-14
     )
-
-
-@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-def test_names_of_any_kind(name):
-    expression = ("+", ("sin", ("x", 1)), ("square", ("x", 0)))
-    text = to_text(expression, ["plain", name])
-    assert parse(text, ["plain", name]) == expression
-
-
-@given(st.lists(st.text(max_size=6), min_size=2, max_size=3, unique=True))
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_any_names(names):
-    expression = ("*", ("x", 0), ("exp", ("x", 1)))
-    assert parse(to_text(expression, names), names) == expression
 
 
 def test_plain_words_stand_without_quotes():

@@ -1,6 +1,5 @@
 """Plots: what they show, on which Axes, and names that must not be read as anything but names."""
 
-import copy
 import itertools
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from symbayes import Formula, plots
 from symbayes.formula.parser import parse
 from symbayes.show.plots.tree import Node, lay_out
 
-from .fits import NOISY, X, small
+from .fits import NOISY, X, small, with_result
 
 NAMES = ["$x_1$", "<script>alert(1)</script>"]
 TARGET = r"$\frac{"
@@ -207,7 +206,7 @@ def test_the_front_and_the_best_formula_are_marked(model, ax):
 
 def test_errors_that_differ_by_orders_of_magnitude_have_a_logarithmic_scale(ax):
     found = small(operators=["square", "+"], draws=100).fit(X, NOISY)
-    found.formulas_ = found.formulas_.assign(rmse=0.1)
+    found = with_result(found, formulas=found.formulas_.assign(rmse=0.1))
     assert plots.plot_pareto(found, ax=ax).get_yscale() == "linear"
     ax.clear()
     found.formulas_.loc[0, "rmse"] = 0.0
@@ -301,11 +300,11 @@ def test_a_tree_is_drawn_the_same_wherever_it_hangs():
     np.testing.assert_allclose(np.diff(x[1:4]), np.diff(x[4:7]))
 
 
-def test_bars_of_formulas_that_begin_alike_can_be_told_apart(model, ax):
+def test_bars_of_formulas_that_begin_alike_can_be_distinguishable(model, ax):
     start = " + ".join(f"sin({i}.5*x0)" for i in range(25))
     texts = [f"1.25*{start} + x1", f"1.26*{start} - x1", f"1.27*{start} - cos(x1)", "x0"]
-    changed = copy.copy(model)
-    changed.formulas_ = model.formulas_.head(1).loc[[0] * 4].assign(formula=texts)
+    formulas = model.formulas_.head(1).loc[[0] * 4].assign(formula=texts)
+    changed = with_result(model, formulas=formulas)
     plots.plot_formulas(changed, ax=ax)
     labels = [text.get_text() for text in ax.texts if "x" in text.get_text()]
     assert labels[3] == "x0"
@@ -322,7 +321,7 @@ def test_an_axis_says_how_many_draws_are_shown(ax):
     assert ax.get_xlabel() == "draw, 2 chains side by side, 1 in 2 shown"
 
 
-def test_columns_whose_long_names_begin_alike_can_be_told_apart(ax):
+def test_columns_whose_long_names_begin_alike_can_be_distinguishable(ax):
     names = [f"temperature of the boundary layer at the {end}" for end in ("top", "bottom")]
     model = small(draws=20, tune=20).fit(pd.DataFrame(X, columns=names), NOISY)
     plots.plot_inclusion(model, ax=ax)

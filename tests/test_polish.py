@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from symbayes.fitting.polish import polish
-from symbayes.formula.evaluation import evaluate_trees
+from symbayes.fitting.constants import polish
+from symbayes.formula.trees import evaluate_trees
 
 from .problems import tree
 

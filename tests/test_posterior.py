@@ -7,16 +7,20 @@ import pytest
 from scipy import stats
 
 from symbayes import BayesianSymbolicRegressor, NoisePrior, TreePrior
-from symbayes.fitting.fitted import State
-from symbayes.fitting.fitter import Fitter
-from symbayes.formula.evaluation import evaluate_trees
+from symbayes.deadline import Deadline
+from symbayes.fitting.model import Fitter, State
+from symbayes.formula.trees import evaluate_trees
 from symbayes.inputs.problem import make_problem, pad, padded
 from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
-from symbayes.posterior.grouping import columns_of, inclusion
-from symbayes.posterior.listing import Lister
-from symbayes.posterior.posterior import NoFiniteModel, make_posterior
+from symbayes.posterior.posterior import (
+    NoFiniteModel,
+    columns_of,
+    inclusion,
+    make_posterior,
+)
+from symbayes.posterior.table import FormulaWriter
 from symbayes.samplers.trace import ChainTrace, Trace
 
 from .problems import tree
@@ -46,7 +50,7 @@ def posterior(*chains, y=Y, x=X, weights=None, holding=None, plug_in=False, nois
     holding = holding or [np.ones(len(draws)) for draws in chains]
     trace = Trace(traces, holding, np.zeros((len(chains), 3, 9)), 0.0)
     fitter = Fitter(problem, y, weights, plug_in)
-    return Result(make_posterior(fitter, trace, lambda: late), fitter)
+    return Result(make_posterior(fitter, trace, _deadline(late)), fitter)
 
 
 class Result:
@@ -58,10 +62,16 @@ class Result:
         self.quantiles, self.deviations = found.mixture.quantiles, found.mixture.deviations
         self.leading_by_chain = found.leading_by_chain
         n_columns = len(fitter.columns)
-        self._lister = Lister(fitter, [f"x{i}" for i in range(n_columns)], np.arange(n_columns))
+        names = [f"x{i}" for i in range(n_columns)]
+        self._writer = FormulaWriter(fitter, names, np.arange(n_columns))
 
-    def table(self, out_of_time=lambda: False):
-        return self._lister.table(self.formula_models, out_of_time)
+    def table(self, late=False):
+        return self._writer.table(self.formula_models, _deadline(late))
+
+
+def _deadline(late):
+    """After a Ctrl-C if it is late."""
+    return Deadline(interrupted=lambda: late)
 
 
 def table_of(result):
@@ -136,19 +146,17 @@ def test_a_column_of_all_formulas_has_probability_one():
 def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
     draws = [[tree("exp", "lt", 0, a=0.5)]] * 3 + [[tree("sin", "lt", 0)], [tree("cos", "lt", 1)]]
     calls = []
+    monkeypatch.setattr("symbayes.fitting.model.polish", lambda trees, *_: calls.append(1) or trees)
     monkeypatch.setattr(
-        "symbayes.fitting.fitter.polish", lambda trees, *_: calls.append(1) or trees
-    )
-    monkeypatch.setattr(
-        "symbayes.posterior.listing.rounded", lambda expression, *_: calls.append(2) or expression
+        "symbayes.posterior.table.rounded", lambda expression, *_: calls.append(2) or expression
     )
     for late, expected in ((False, [1, 1, 1, 2, 2, 2]), (True, [1, 2])):
         calls.clear()
         result = posterior(draws, late=late)
-        result.table(lambda late=late: late)
+        result.table(late)
         assert calls == expected
     # The same where formulas are too much work.
-    monkeypatch.setattr("symbayes.posterior.grouping._MOST_POLISHING", 1)
+    monkeypatch.setattr("symbayes.posterior.posterior._MOST_POLISHING", 1)
     calls.clear()
     frame, _ = table_of(posterior(draws))
     assert calls == [1, 2]
@@ -157,14 +165,14 @@ def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
 
 def test_digits_are_few_also_when_out_of_time():
     late = posterior([[tree(0)], [tree(1)], [tree("square", 0)]], late=True)
-    frame, _ = late.table(lambda: True)
+    frame, _ = late.table(late=True)
     for text in frame["formula"]:
         assert max(len(number) for number in re.findall(r"[\d.]+", text)) <= 5
 
 
 def test_the_front_is_polished_too(monkeypatch):
     """However improbable its formulas are; others are not, beyond the first ones."""
-    monkeypatch.setattr("symbayes.posterior.grouping._LOOKED_AFTER", 1)
+    monkeypatch.setattr("symbayes.posterior.posterior._POLISHED", 1)
     draws = [[tree(1)]] * 5 + [[tree("cos", "lt", 1, a=3.0)]] * 2
     frame, formulas = table_of(posterior([*draws, [tree("square", "lt", 0, a=1.0, b=0.7)]]))
     place = frame.index[frame["formula"].str.contains("x0")][0]
@@ -176,10 +184,10 @@ def test_the_front_is_polished_too(monkeypatch):
 
 def test_formulas_that_turn_out_equal_do_not_count_twice(monkeypatch):
     """The first two are one formula: a third one is looked after."""
-    monkeypatch.setattr("symbayes.posterior.grouping._LOOKED_AFTER", 2)
+    monkeypatch.setattr("symbayes.posterior.posterior._POLISHED", 2)
     polished = []
     monkeypatch.setattr(
-        "symbayes.fitting.fitter.polish", lambda trees, *_: polished.append(1) or trees
+        "symbayes.fitting.model.polish", lambda trees, *_: polished.append(1) or trees
     )
     draws = [[tree("cube", 0)]] * 3 + [[tree("*", 0, "square", 0)]] * 2
     posterior([*draws, [tree("+", "exp", "lt", 0, 1)], [tree("+", "sin", "lt", 0, 1)]])

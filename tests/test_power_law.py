@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from symbayes.formula.building import product_of_powers
-from symbayes.formula.evaluation import evaluate_trees
 from symbayes.formula.operators import OPERATORS
+from symbayes.formula.trees import evaluate_trees, product_of_powers
 from symbayes.samplers.search.factors import common_factor
 from symbayes.samplers.search.power_law import power_law, power_law_trees
 from symbayes.samplers.search.rational import rational_trees

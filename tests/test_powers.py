@@ -6,8 +6,8 @@ from hypothesis import given
 
 from symbayes.formula import expression as ex
 from symbayes.formula.parser import parse
-from symbayes.formula.powers import collected
 from symbayes.formula.printing import to_text
+from symbayes.formula.rewriting import collected
 
 from .fits import small
 from .formulas import MODERATE, TABLE, expressions, value

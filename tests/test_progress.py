@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from symbayes import DataWarning, Formula, PaperSampler, Progress, SamplingWarning
-from symbayes.fitting.fitter import Fitter
-from symbayes.posterior.listing import Lister
+from symbayes.fitting.model import Fitter
+from symbayes.posterior.table import FormulaWriter
 from symbayes.samplers.run.context import Look, Status
 from symbayes.show import display, progress
 from symbayes.show.progress import Reporter
@@ -28,8 +28,8 @@ def no_rest(monkeypatch):
 
 @pytest.fixture
 def at_every_round(monkeypatch, no_rest):
-    monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
-    monkeypatch.setattr(display, "_SECONDS_A_LINE", 0.0)
+    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
+    monkeypatch.setattr(display, "_SECONDS_PER_LINE", 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def told():
     """A fit that told of every round, and what it told."""
     seen = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(display, "SECONDS_A_REPORT", 0.0)
+        patch.setattr(display, "SECONDS_PER_REPORT", 0.0)
         patch.setattr(progress, "_LEAST_REST", 0.0)
         rows = pd.DataFrame(X, columns=NAMES)
         # A column that never varies is left out of the fit, and positions move.
@@ -176,8 +176,8 @@ TREES = [tree("*", 0, 1)]
 
 def reporter(receiver, clock, interval=1.0):
     made = problem(ROWS, {"*": 1.0})
-    lister = Lister(Fitter(made, ROWS.y, ROWS.weights, False), ["a", "b"], np.arange(2))
-    return Reporter(receiver, interval, lister, clock)
+    writer = FormulaWriter(Fitter(made, ROWS.y, ROWS.weights, False), ["a", "b"], np.arange(2))
+    return Reporter(receiver, interval, writer, clock)
 
 
 def status(done=1, total=10, phase="drawing", trees=TREES, ended=False):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from symbayes.posterior.quantiles import mixture_quantile, surely_inside, weighted_quantiles
+from symbayes.posterior.prediction import mixture_quantile, surely_inside, weighted_quantiles
 
 RNG = np.random.default_rng(80)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor
-from symbayes.formula.evaluation import evaluate_trees
+from symbayes.formula.trees import evaluate_trees
 from symbayes.samplers.search.rational import rational, rational_trees
 
 X = np.linspace(-1, 1, 20)

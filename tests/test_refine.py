@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from symbayes import BayesianSymbolicRegressor
-from symbayes.fitting.constants import Sight
-from symbayes.fitting.fitter import Fitter
-from symbayes.fitting.refine import free_constants, newton_step
-from symbayes.fitting.refit import MOST_ROWS
-from symbayes.fitting.rounding import rounded
+from symbayes.fitting.constants import free_constants, newton_step
+from symbayes.fitting.least_squares import MOST_ROWS
+from symbayes.fitting.model import Fitter
+from symbayes.fitting.rounding import TrainingRows, rounded
 from symbayes.formula import expression as ex
 from symbayes.inputs.validation import Table
 
@@ -71,11 +70,11 @@ def test_some_rows_know_what_all_rows_say():
         c, a, b = least_squares(table)
         formula = ("+", ("*", ("c", a), ("/", ("+", ("x", 0), ("c", b)), ("x", 1))), ("c", c))
         spread = table.y.std()
-        sight = Sight(table.X.T, table.y, table.weights, (1.0, 1e-12), spread)
-        assert sight.share == pytest.approx(5.0)
-        deviation, _ = sight.deviations(formula)
+        training = TrainingRows(table.X.T, table.y, table.weights, (1.0, 1e-12), spread)
+        assert training.multiplicity == pytest.approx(5.0)
+        deviation, _ = training.deviations(formula)
         inside += int(abs(b + 2.7) < 1.645 * deviation[1])
-        simple = rounded(formula, sight)
+        simple = rounded(formula, training)
         whole = [
             np.log(np.mean((table.y - ex.evaluate(one, table.X.T)) ** 2))
             for one in (formula, simple)

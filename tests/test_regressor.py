@@ -213,7 +213,7 @@ def test_most_terms():
 
 def test_only_the_operators_asked_for():
     model = small(operators=["+", "*"], tree_prior=TreePrior(max_nodes=7)).fit(X, NOISY)
-    trees = [tree for _, fit in model._posterior.mixture.models for tree in fit.state.trees]
+    trees = [tree for _, fit in model.result_.posterior.mixture.models for tree in fit.state.trees]
     allowed = {0, *(OPERATORS[name].opcode for name in ("+", "*"))}
     assert {int(op) for tree in trees for op in tree["op"]} <= allowed
     assert max(len(tree) for tree in trees) <= 7
@@ -222,12 +222,12 @@ def test_only_the_operators_asked_for():
 def test_a_few_noisy_rows_are_not_fitted_by_as_many_constants():
     y = X[:10, 0] * X[:10, 1] + np.random.default_rng(0).normal(0, 0.5, 10)
     model = small(operators=["+", "*", "lt", "sin"], n_terms="auto", draws=200, tune=500)
-    for _, fit in model.fit(X[:10], y)._posterior.mixture.models:
+    for _, fit in model.fit(X[:10], y).result_.posterior.mixture.models:
         trees = fit.state.trees
         transforms = sum(int((tree["op"] == opcodes.LT).sum()) for tree in trees)
         assert 1 + len(trees) + 2 * transforms <= 4
     assert (
-        max(len(fit.state.trees) for _, fit in model._posterior.mixture.models) > 1
+        max(len(fit.state.trees) for _, fit in model.result_.posterior.mixture.models) > 1
     )  # the limit is met
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from matplotlib.mathtext import MathTextParser
 
@@ -125,16 +125,16 @@ def nodes_of(expression):
 CHECKS = [check_text, check_numpy, check_latex, check_mathml, check_sympy]
 
 
-@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("name", OPERATORS)
-def test_every_operator(name, check):
+def test_every_operator(name):
     tree = tree_of(name)
-    check(formula_of(tree))
     inner = ("-", ("*", ("c", -1.5), ("x", 1)), ("c", 0.25))
-    for around in OPERATORS:
-        if around != "lt":
-            check(formula_of((around, tree, inner)[: 1 + OPERATORS[around].arity]))
-    check(formula_of(("/", ("c", 3.0), tree), ["a b", "$", "<x>"]))
+    for check in CHECKS:
+        check(formula_of(tree))
+        for around in OPERATORS:
+            if around != "lt":
+                check(formula_of((around, tree, inner)[: 1 + OPERATORS[around].arity]))
+        check(formula_of(("/", ("c", 3.0), tree), ["a b", "$", "<x>"]))
 
 
 @given(expressions())
@@ -174,17 +174,25 @@ ALL_COLUMNS = (
 )
 
 
-@pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-def test_hostile_names(name, check):
-    check(formula_of(ALL_COLUMNS, [name, "plain", "y"]))
+def with_hostile_names(test):
+    """Have Hypothesis try every hostile name, each beside two plain ones, before any others."""
+    for name in HOSTILE:
+        test = example([name, "plain", "y"])(test)
+    return test
 
 
-@pytest.mark.parametrize("check", [check_text, check_numpy, check_latex, check_mathml])
+@with_hostile_names
 @given(ANY_NAMES)
-@often(60)
-def test_any_names(check, names):
-    check(formula_of(ALL_COLUMNS, names))
+@often(100)
+def test_any_names_in_every_notation(names):
+    formula = formula_of(ALL_COLUMNS, names)
+    for check in CHECKS:
+        check(formula)
+    assert Formula(str(formula), names) == formula
+    # No name ends the comment that it stands in.
+    comments = formula.numpy_code().splitlines()[6:9]
+    assert comments == [f"    # x[{i}] is {name!r}" for i, name in enumerate(names)]
+    assert [ast.literal_eval(line.partition(" is ")[2]) for line in comments] == names
 
 
 # Whole numbers small enough for exact arithmetic, however it is grouped.

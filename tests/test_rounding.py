@@ -7,12 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from symbayes.fitting.constants import Sight
-from symbayes.fitting.rounding import rounded
-from symbayes.fitting.simple_numbers import is_simple, nearest_simple
+from symbayes.fitting.rounding import TrainingRows, is_simple, nearest_simple, rounded
 from symbayes.formula.expression import constants, with_constants
-from symbayes.formula.folding import folded
 from symbayes.formula.parser import parse
+from symbayes.formula.rewriting import folded
 
 from .fits import small
 
@@ -23,7 +21,8 @@ def offered(text, truth, noise=0.0, n=200, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(1, 5, (2, n))
     y = truth(*X) + noise * rng.normal(size=n)
-    return rounded(parse(text, NAMES), Sight(X, y, np.ones(n), (1.0, 1e-20), float(np.std(y))))
+    rows = TrainingRows(X, y, np.ones(n), (1.0, 1e-20), float(np.std(y)))
+    return rounded(parse(text, NAMES), rows)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +44,7 @@ def offered(text, truth, noise=0.0, n=200, seed=0):
     ],
 )
 def test_nearest_simple(value, tolerance, simple):
-    assert nearest_simple(value, tolerance, 0.05) == (
-        simple if simple is None else pytest.approx(simple)
-    )
+    assert nearest_simple(value, tolerance) == (simple if simple is None else pytest.approx(simple))
 
 
 def test_exact_data_give_simple_constants():
@@ -77,7 +74,7 @@ def test_the_data_may_object():
 def test_nothing_is_rounded_with_as_many_constants_as_rows():
     expression = parse("1.01*x0 + 2.01", NAMES)
     X, y = np.ones((2, 2)), np.ones(2)
-    assert rounded(expression, Sight(X, y, np.ones(2), (1.0, 1e-20), 1.0)) == expression
+    assert rounded(expression, TrainingRows(X, y, np.ones(2), (1.0, 1e-20), 1.0)) == expression
 
 
 def test_constants_can_be_exchanged():

@@ -62,17 +62,17 @@ def test_some_time_is_kept_back_for_what_follows_sampling():
         watch.keep_back(5.0)
         watch.started = time.monotonic() - timeout + 0.9 * kept
         assert watch.out_of_time()
-        assert not watch.over()
+        assert not watch.deadline.cut_short()
         assert not watch.deadline.over()
         watch.started = time.monotonic() - timeout + 1.1 * kept
         assert not watch.out_of_time()
         assert watch.left() == pytest.approx(0.1 * kept, abs=0.05)
         watch.started = time.monotonic() - timeout
-        assert watch.over()
+        assert watch.deadline.cut_short()
         assert watch.deadline.over()
     endless = Watch(None, started=-1e9)
     endless.keep_back(5.0)
-    assert not endless.over()
+    assert not endless.deadline.cut_short()
     assert endless.left() == np.inf
     assert not endless.deadline.is_set
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from symbayes import ConvergenceWarning, NoisePrior, PaperSampler, SamplingWarning, TemperedSampler
-from symbayes.fitting import fitter as fitting
+from symbayes.fitting import model as fitting
 from symbayes.samplers import tempered
 from symbayes.samplers.search import search
 

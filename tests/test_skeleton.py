@@ -2,7 +2,7 @@
 
 import pytest
 
-from symbayes.formula.skeleton import skeleton
+from symbayes.formula.trees import concatenated, skeleton, structure
 
 from .problems import tree
 
@@ -35,3 +35,10 @@ def test_constants_do_not_matter():
 def test_columns_and_structure_matter():
     shapes = [(0,), (1,), ("sin", 0), ("sin", "lt", 0), ("-", 0, 1), ("-", 1, 0), ("+", 0, 1)]
     assert len({skeleton(tree(*shape)) for shape in shapes}) == len(shapes)
+
+
+def test_the_structure_of_a_state_is_that_of_its_terms_in_any_order():
+    first, second = tree("sin", "lt", 0, a=2.0), tree("+", 1, 0)
+    for trees in ([first, second], [second, first], [tree("+", 0, 1), tree("sin", "lt", 0, a=7.0)]):
+        assert structure(concatenated(trees), 2) == ("+(x0,x1)", "sin(lt(x0))")
+    assert structure(concatenated([]), 0) == ()

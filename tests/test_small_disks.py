@@ -49,7 +49,7 @@ print(json.dumps(result))
 
 @pytest.fixture
 def on_a_disk_of(tmp_path):
-    """Run the script in a folder that is a disk of so many kilobytes, in a world of its own."""
+    """Run the script in a folder that is a disk of this many kilobytes, in a world of its own."""
     folder = tmp_path / "disk"
     folder.mkdir()
 
@@ -84,7 +84,7 @@ def test_the_run_and_the_last_checkpoint_survive(on_a_disk_of, kilobytes, happen
     result = on_a_disk_of(kilobytes, happens)
     (message,) = [text for text in result["warned"] if "checkpoint" in text]
     assert why in message
-    assert "the run goes on" in message
+    assert "the run continues" in message
     assert result["finished"] is False
     assert result["same"] is True
     assert result["left"] == ["run", "run.previous"]

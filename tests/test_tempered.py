@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from symbayes import TemperedSampler
+from symbayes.formula.trees import split_terms
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.inputs.validation import Table
 from symbayes.samplers import tempered
@@ -16,7 +17,7 @@ from symbayes.samplers.run.clock import Watch
 from symbayes.samplers.run.context import RunContext
 from symbayes.samplers.run.workers import Workers
 from symbayes.samplers.tempered import _begin_at, _catch_up, _settle, round_length
-from symbayes.samplers.trace import Trace, split_terms
+from symbayes.samplers.trace import Trace
 
 from .fits import NOISY, X, small
 from .problems import problem, table, tree
@@ -395,7 +396,7 @@ def test_memory_of_a_long_run_is_bounded(monkeypatch):
     for draws, jobs, kept in ((150, 1, 75), (1500, 1, 93), (1500, 2, 93)):
         model = small(chains=2, draws=draws, n_jobs=jobs, operators=["+", "square"]).fit(X, NOISY)
         found[draws, jobs] = model.diagnostics_
-        assert [len(chain.state) for chain in model._posterior.draws] == [kept] * 2
+        assert [len(chain.state) for chain in model.result_.posterior.draws] == [kept] * 2
     assert found[150, 1]["thinning"] == 2
     assert found[1500, 1]["thinning"] == 16
     for one, two in zip(*(found[1500, jobs]["log_likelihood"] for jobs in (1, 2)), strict=True):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from symbayes.formula.operators import OPERATORS
+from symbayes.formula.trees import split_terms, state_size, state_sizes
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
 from symbayes.samplers.paper import _holding_times
-from symbayes.samplers.trace import ChainTrace, empty_output, split_terms, state_size, state_sizes
+from symbayes.samplers.trace import ChainTrace, empty_output
 
 PLUS, SIN = OPERATORS["+"].opcode, OPERATORS["sin"].opcode
 

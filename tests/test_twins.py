@@ -14,16 +14,13 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from symbayes import NoisePrior, TreePrior
-from symbayes.fitting.fitted import State
-from symbayes.fitting.fitter import Fitter
+from symbayes.fitting.model import Fitter, State
 from symbayes.inputs.problem import make_problem
 from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
-from symbayes.posterior.combining import reweighted
-from symbayes.posterior.grouping import inclusion, systematic, thin
-from symbayes.posterior.posterior import make_posterior
-from symbayes.posterior.stacking import PRIOR, stacking_weights
+from symbayes.posterior.posterior import inclusion, make_posterior, systematic, thin
+from symbayes.posterior.stacking import PRIOR, reweighted, stacking_weights
 from symbayes.samplers.trace import ChainTrace, Trace
 
 from .problems import tree

@@ -188,7 +188,7 @@ BAD_WEIGHTS = {
     "few rows": (np.r_[5, 5, np.zeros(28)], ValueError, "2 rows of positive weight"),
     "text": (TEXT, ValueError, "sample_weight contains text"),
     "str": ("balanced", (TypeError, ValueError), "sample_weight"),
-    "dict": ({1: 2}, TypeError, "sample_weight must be an array with one number a row, not dict"),
+    "dict": ({1: 2}, TypeError, "sample_weight must be an array with one number per row, not dict"),
 }
 
 

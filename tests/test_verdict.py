@@ -1,16 +1,17 @@
 """The verdict: every way a run can end, and what a user is told to do."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn import exceptions
 
-from symbayes import ConvergenceWarning, NoisePrior, TemperedSampler
+from symbayes import ConvergenceWarning, NoisePrior, SamplingWarning, TemperedSampler
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS
 from symbayes.kernels.tree import NODE
 from symbayes.posterior.diagnostics import cut_short
-from symbayes.posterior.verdict import judge
+from symbayes.posterior.verdict import Reason, judge, verdict_of
 from symbayes.samplers.convergence import _moments, effective_draws, r_hat
 from symbayes.samplers.trace import ChainTrace, DrawingState, LadderRecord, Trace
 
@@ -50,7 +51,11 @@ def trace(log_likelihood, sizes=None, rss=1.0, ladder=MIXED, weights=None, **opt
 
 def verdict(made, leading=None):
     leading = [0.6] * len(made.chains) if leading is None else leading
-    return judge(made, PROBLEM, leading, NAMES)
+    result = judge(made, PROBLEM, leading, NAMES)
+    # The text is made of the data, and the data survive a file of JSON.
+    stored = json.loads(json.dumps(result["verdict_data"]))
+    assert verdict_of(result | {"verdict_data": stored}).text() == result["verdict"]
+    return result
 
 
 def not_converged(result):
@@ -250,8 +255,8 @@ def test_a_search_that_was_cut_short_is_told():
         "But the time limit cut the search short, so that there may be a better formula: raise "
         "timeout."
     )
-    assert cut_short(made) == (
-        "timeout: the search was cut short, so that there may be a better formula; raise timeout"
+    assert str(SamplingWarning(*cut_short(made))) == (
+        "the time limit cut the search short, so that there may be a better formula; raise timeout"
     )
     assert cut_short(trace(GOOD, timed_out=True)) is None
 
@@ -272,6 +277,42 @@ def test_many_formulas_of_which_none_stands_out():
 def test_the_paper_gets_other_advice():
     rest = not_converged(verdict(trace(APART, ladder=None)))
     assert "Raise draws and the max_trees of PaperSampler, or use sampler='tempered'" in rest
+
+
+def test_the_data_name_the_reason_and_its_numbers():
+    data = verdict(trace(APART))["verdict_data"]
+    assert data["reason"] == Reason.DISAGREEMENT
+    facts = {"chains": 4, "quantity": "log_likelihood", "r_hat": r_hat(APART)}
+    assert data["facts"] == facts
+    assert data["remedies"] == ["RAISE_DRAWS_AND_TUNE", "USE_MORE_CHAINS", "LEAVE_OUT"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {},
+        {"verdict_data": None},
+        {"verdict_data": np.zeros(3)},
+        {"reason": "boredom"},
+        {"facts": {}},
+        {"facts": {"chains": 4, "quantity": "log_likelihood", "r_hat": "large"}},
+        {"facts": {"chains": 4, "quantity": 7, "r_hat": 2.0}},
+        {"facts": {"chains": 4, "quantity": "log_likelihood", "r_hat": 10**400}},
+        {"remedies": ["PRAY"]},
+        {"remedies": ["ADD_TEMPERATURES"]},
+        {"stacking_gain": "much"},
+    ],
+    ids=str,
+)
+def test_data_that_are_missing_or_damaged_are_none(damage):
+    result = verdict(trace(APART))
+    if not damage:
+        del result["verdict_data"]
+    elif "verdict_data" in damage:
+        result |= damage
+    else:
+        result["verdict_data"] |= damage
+    assert verdict_of(result) is None
 
 
 def test_models_count_as_long_as_they_are_held():

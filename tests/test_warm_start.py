@@ -35,7 +35,7 @@ def endless(monkeypatch):
 
 def draws_of(fitted):
     """All draws as bytes, and everything that was counted on the way."""
-    chains = fitted._earlier.trace.chains
+    chains = fitted.result_.run.trace.chains
     about = fitted.diagnostics_
     return (
         [[nodes.tobytes() for nodes in chain.nodes] for chain in chains],
@@ -60,7 +60,7 @@ def test_going_on_is_the_same_chain(endless, steps):
     whole, parts = in_steps(300), in_steps(*steps)
     assert draws_of(parts) == draws_of(whole)
     assert_same(parts, whole)
-    assert len(whole._earlier.trace.chains[0]) == 300
+    assert len(whole.result_.run.trace.chains[0]) == 300
 
 
 def test_proposals_judged_in_two_stages(endless):
@@ -94,7 +94,7 @@ def test_large_formulas_cost_the_same(endless, monkeypatch):
     """Draws that cost more use up the budget sooner, wherever a run has paused."""
     monkeypatch.setattr(symbayes.samplers.ladder, "_ORDINARY_NODES", 2.0)
     whole = in_steps(600)
-    assert len(whole._earlier.trace.chains[0]) < 600
+    assert len(whole.result_.run.trace.chains[0]) < 600
     assert draws_of(in_steps(100, 600)) == draws_of(whole)
 
 
@@ -109,11 +109,11 @@ def test_no_warm_up_again(endless, monkeypatch):
 def test_draws_that_agree_already_are_added_to(monkeypatch):
     """A first run ends when they do; who goes on wants more."""
     made = model(chains=2, draws=1000, sampler="tempered").fit(X, EXACT)
-    before = made._earlier.trace.chains[0].made
+    before = made.result_.run.trace.chains[0].made
     assert made.diagnostics_["settled"]
     assert before < 1000
     made.fit(X, EXACT)
-    assert made._earlier.trace.chains[0].made == 1000
+    assert made.result_.run.trace.chains[0].made == 1000
     assert (
         made.diagnostics_["verdict"]
         == "Converged: the formula found fits the data to rounding error."
@@ -122,7 +122,7 @@ def test_draws_that_agree_already_are_added_to(monkeypatch):
 
 def test_a_run_that_was_stopped_is_finished(endless, monkeypatch):
     # Reports after every round, however fast the machine is.
-    monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
     whole = in_steps(300)
     stop = {"n": 0}
@@ -133,7 +133,7 @@ def test_a_run_that_was_stopped_is_finished(endless, monkeypatch):
 
     with pytest.warns(SamplingWarning, match="interrupted"):
         parts = model(draws=300, progress=impatient).fit(X, NOISY)
-    assert len(parts._earlier.trace.chains[0]) < 300
+    assert len(parts.result_.run.trace.chains[0]) < 300
     parts.set_params(progress=False).fit(X, NOISY)
     assert draws_of(parts) == draws_of(whole)
     assert not parts.diagnostics_["interrupted"]
@@ -179,7 +179,7 @@ def test_files_begin_anew(endless, tmp_path):
     loaded = symbayes.load(tmp_path / "a")
     assert loaded.warm_start is True
     assert answers(loaded, X) == answers(made, X)
-    with pytest.warns(SamplingWarning, match="nothing to go on with"):
+    with pytest.warns(SamplingWarning, match="no run to continue"):
         loaded.set_params(draws=100).fit(X, NOISY)
     assert draws_of(loaded) == draws_of(in_steps(100))
 
@@ -191,9 +191,9 @@ def test_stacked_models_go_on(endless):
 
 def test_without_it_nothing_is_kept(endless):
     made = in_steps(50)
-    assert not hasattr(clone(made), "_earlier")
+    assert not hasattr(clone(made), "result_")
     made.set_params(warm_start=False).fit(X, NOISY)
-    assert not hasattr(made, "_earlier")
+    assert made.result_.run is None
     assert_same(made, model(draws=50).fit(X, NOISY))
 
 
@@ -249,7 +249,7 @@ def test_fewer_draws(endless):
 def test_nothing_to_do(endless):
     made = in_steps(20)
     before = draws_of(made)
-    with pytest.warns(SamplingWarning, match="nothing left to draw; raise draws to go on"):
+    with pytest.warns(SamplingWarning, match="nothing left to draw; raise draws to continue"):
         made.fit(X, NOISY)
     assert draws_of(made) == before
 

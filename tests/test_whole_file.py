@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from symbayes.storage import whole_file
-from symbayes.storage.whole_file import previous_of, remove_unfinished, replacing
+from symbayes.storage import atomic
+from symbayes.storage.atomic import previous_of, remove_unfinished, replacing
 
 needs_user = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions do not bind root"
@@ -159,7 +159,7 @@ def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch):
     def refuse(*arguments):
         raise PermissionError(13, "Permission denied", arguments[0])
 
-    monkeypatch.setattr(whole_file, "open", refuse, raising=False)
+    monkeypatch.setattr(atomic, "open", refuse, raising=False)
     with pytest.raises(PermissionError, match=r"folder \(Permission denied\); choose") as info:
         write(tmp_path / "a")
     assert info.value.filename == str(tmp_path)

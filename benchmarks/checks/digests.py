@@ -40,7 +40,7 @@ from symbayes.datasets import boyle, paper_task
 # Diagnostics that a clock has part in.
 _TIMED = {"seconds", "found"}
 # Prose has a digest of its own: it may be reworded while every number stays.
-_PROSE = {"verdict"}
+_PROSE = {"verdict", "verdict_data"}
 
 
 def table(n: int, columns: int = 2, noise: float = 0.1, seed: int = 0) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ import math
 import mpmath
 import numpy as np
 
-from symbayes.posterior.quantiles import mixture_quantile
+from symbayes.posterior.prediction import mixture_quantile
 
 LEVELS = (0.001, 0.05, 0.25, 0.5, 0.84, 0.95)
 # How far the distribution function may be from p.

@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.report import Section, Table
 from symbayes import BayesianSymbolicRegressor, NoisePrior
-from symbayes.formula.evaluation import evaluate_trees
 from symbayes.formula.formula import Formula
+from symbayes.formula.trees import evaluate_trees
 
 _PROBLEMS = 200
 # For a rough look: few problems, and a short warm-up.
@@ -37,7 +37,7 @@ def measure(quick: bool) -> Section:
         model = BayesianSymbolicRegressor(
             [*_UNARY, *_BINARY], noise_prior=NoisePrior(1.0, 0.01), tune=tune, random_state=seed
         ).fit(X, y)
-        means, noises = model._posterior.mixture.sample(X_new, _DRAWS, rng)
+        means, noises = model.result_.posterior.mixture.sample(X_new, _DRAWS, rng)
         observed = means + noises[:, None] * rng.normal(size=means.shape)
         for name, draws, value in (
             ("mean", means, truth_new),
@@ -47,7 +47,7 @@ def measure(quick: bool) -> Section:
             for i, level in enumerate(_LEVELS):
                 low, high = np.nanquantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
                 covered[name][i] += np.mean((low <= value) & (value <= high))
-        for probability, found in model._posterior.formula_models[:5]:
+        for probability, found in model.result_.posterior.formula_models[:5]:
             terms = evaluate_trees(found.state.trees, np.ascontiguousarray(X.T))
             reported.append((probability, _is_true(terms, truth)))
     return Section(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 
 import numpy as np
@@ -11,10 +11,9 @@ from benchmarks.chains import problem_for
 from benchmarks.problems import charge_in_fields
 from benchmarks.report import Section, Table
 from symbayes import TermsPrior
-from symbayes.inputs.problem import Problem
 from symbayes.inputs.sampler_settings import TemperedSampler
 from symbayes.samplers.ladder import LARGEST_ROUND, Replicas, Round
-from symbayes.samplers.run.remote import Batch, Executor, ProblemKey, run_batch
+from symbayes.samplers.run.remote import Batch, Executor, Problems, run_batch
 from symbayes.samplers.run.workers import Workers
 from symbayes.samplers.trace import ChainTrace
 
@@ -32,11 +31,11 @@ class _Here(Executor):
     def slots(self) -> int:
         return 8
 
-    def run(self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]) -> list[bytes]:
+    def run(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
         start = perf_counter()
         answers = [run_batch(batch, {k: problems[k] for k in batch.keys}) for batch in batches]
         self.seconds += perf_counter() - start
-        self.sent += sum(len(batch.tasks) for batch in batches)
+        self.sent += sum(len(batch.requests) for batch in batches)
         self.returned += sum(map(len, answers))
         return answers
 

@@ -14,9 +14,9 @@ from benchmarks.peers.environments import PeerFailed, install, run
 from benchmarks.peers.registry import PYOPERON
 from benchmarks.report import Section, Table, at_least
 from symbayes import Formula, TemperedSampler, TermsPrior
+from symbayes.formula.trees import state_size
 from symbayes.inputs.problem import Problem
 from symbayes.kernels.chain import EVALUATED, PROPOSED
-from symbayes.samplers.trace import state_size
 
 _ROWS = (100, 10_000, 1_000_000)
 # Problem I.12.11 of the Feynman collection: the force on a charge.

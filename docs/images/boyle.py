@@ -1,4 +1,4 @@
-"""Draw boyle.svg: Boyle's measurements, what is left of them, and the formulas found."""
+"""Draw boyle.svg: Boyle's measurements, their residuals, and the formulas found."""
 
 from __future__ import annotations
 

@@ -9,14 +9,12 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import plots
-    from .cautions import ConvergenceWarning, SamplingWarning
+    from .cautions import ConvergenceWarning, DataWarning, SamplingWarning
     from .formula.formula import Formula
     from .formula.operators import OPERATOR_SETS, OPERATORS
     from .inputs.prior import NoisePrior, TermsPrior, TreePrior
     from .inputs.sampler_settings import PaperSampler, TemperedSampler
-    from .inputs.validation import DataWarning
-    from .loading import load
-    from .regressor import BayesianSymbolicRegressor
+    from .regressor import BayesianSymbolicRegressor, load
     from .samplers.run.remote import ClusterError
     from .show.progress import Progress
     from .storage.archive import ModelFileError
@@ -29,7 +27,7 @@ _HOMES = {
     "BayesianSymbolicRegressor": "regressor",
     "ClusterError": "samplers.run.remote",
     "ConvergenceWarning": "cautions",
-    "DataWarning": "inputs.validation",
+    "DataWarning": "cautions",
     "Formula": "formula.formula",
     "ModelFileError": "storage.archive",
     "NoisePrior": "inputs.prior",
@@ -39,7 +37,7 @@ _HOMES = {
     "TemperedSampler": "inputs.sampler_settings",
     "TermsPrior": "inputs.prior",
     "TreePrior": "inputs.prior",
-    "load": "loading",
+    "load": "regressor",
 }
 
 __all__ = [

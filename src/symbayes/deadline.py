@@ -15,16 +15,21 @@ class OutOfTime(Exception):
 
 
 class Deadline:
-    """A moment; without one there is all the time in the world.
+    """When work has to be done; by default there is all the time in the world.
 
     Parameters
     ----------
     at : float
         By the clock of `time.monotonic`.
+    interrupted : callable
+        Whether the user has pressed Ctrl-C, and wants no more than what is needed for an answer.
     """
 
-    def __init__(self, at: float = math.inf):
+    def __init__(
+        self, at: float = math.inf, interrupted: Callable[[], bool] = lambda: False
+    ) -> None:
         self.at = at
+        self.interrupted = interrupted
 
     @property
     def is_set(self) -> bool:
@@ -35,10 +40,14 @@ class Deadline:
         """Return whether it has passed."""
         return self.is_set and time.monotonic() >= self.at
 
+    def cut_short(self) -> bool:
+        """Return whether work that an answer can do without is to be left undone."""
+        return self.interrupted() or self.over()
+
     def share(self, part: float) -> Deadline:
         """Return the moment at which this part of the time that is left now will have passed."""
         now = time.monotonic()
-        return Deadline(now + part * max(0.0, self.at - now))
+        return Deadline(now + part * max(0.0, self.at - now), self.interrupted)
 
 
 def until(stop: Callable[[], bool], function: Callable[..., Result]) -> Callable[..., Result]:

@@ -23,7 +23,7 @@ def always(monkeypatch):
 def every_point(always, monkeypatch, tmp_path):
     """All checkpoints of a run, each in a file of its own, by phase."""
     kept = {}
-    real = checkpoint.Checkpoints.write
+    real = checkpoint.CheckpointWriter.write
 
     def write(self, point, seconds):
         real(self, point, seconds)
@@ -41,7 +41,7 @@ def every_point(always, monkeypatch, tmp_path):
 
     def fit(model, *data):
         with monkeypatch.context() as patch:
-            patch.setattr(checkpoint.Checkpoints, "write", write)
+            patch.setattr(checkpoint.CheckpointWriter, "write", write)
             return model.fit(*data, checkpoint=tmp_path / "run"), kept
 
     return fit

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from symbayes import ModelFileError, SamplingWarning, runs
-from symbayes.storage import checkpoint, whole_file
+from symbayes import ModelFileError, SamplingWarning, run
+from symbayes.storage import atomic, checkpoint
 
 from ..fits import NOISY, X, small
 from ..fuzzing import fuzz
@@ -20,14 +20,14 @@ from .runs import PAPER, TEMPERED, Stop, resume, stopped, stopping
 def test_no_other_run_is_lost(path):
     stopped(path, "settling")
     before = path.read_bytes()
-    message = r"exists, and may be the checkpoint of another run; go on with that one by Bayesian"
+    message = r"exists, and may be the checkpoint of another run; resume that run with Bayesian"
     with pytest.raises(FileExistsError, match=message):
         small().fit(X, NOISY, checkpoint=path)
     assert path.read_bytes() == before
-    os.replace(path, whole_file.previous_of(str(path)))
+    os.replace(path, atomic.previous_of(str(path)))
     with pytest.raises(FileExistsError, match=message):
         small().fit(X, NOISY, checkpoint=path)
-    assert Path(whole_file.previous_of(str(path))).read_bytes() == before
+    assert Path(atomic.previous_of(str(path))).read_bytes() == before
 
 
 def test_what_is_no_checkpoint_is_not_to_be_removed(path):
@@ -55,7 +55,7 @@ def test_nothing_is_there(path):
 
 @pytest.fixture
 def no_work(monkeypatch):
-    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("no work yet"))
+    monkeypatch.setattr(run, "sample", lambda *_, **__: pytest.fail("no work yet"))
 
 
 def test_no_folder(no_work, tmp_path):
@@ -78,7 +78,7 @@ def test_a_folder_that_cannot_be_written_to(no_work, tmp_path):
 
 
 def refusing(real, number, after):
-    """A function that fails with an error of the system from its so manieth call on."""
+    """A function that fails with an error of the system once it was called `after` times."""
     calls = 0
 
     def call(*arguments, **options):
@@ -97,13 +97,13 @@ def refusing(real, number, after):
 )
 def test_a_disk_that_fills_up(always, path, monkeypatch, where, number):
     """One warning; the run comes to its end, and the last checkpoint stays."""
-    owner = whole_file if where == "open" else whole_file.os
+    owner = atomic if where == "open" else atomic.os
     real = open if where == "open" else getattr(os, where)
     # At the third checkpoint: the second has two files to rename.
     after = 3 if where == "replace" else 2
     with monkeypatch.context() as patch:
         patch.setattr(owner, where, refusing(real, number, after), raising=False)
-        message = rf"run\.checkpoint' could not be written \(.*{os.strerror(number)}.*the run goes"
+        message = rf"run\.checkpoint' could not be written \(.*{os.strerror(number)}.*the run"
         with pytest.warns(SamplingWarning, match=message) as warned:
             whole = small(**TEMPERED).fit(X, NOISY, checkpoint=path)
     assert sum(one.category is SamplingWarning for one in warned) == 1
@@ -123,10 +123,10 @@ def test_a_disk_that_has_room_again(always, path, monkeypatch):
         nonlocal full
         full = status.phase != "drawing"
 
-    monkeypatch.setattr(whole_file.os, "fsync", fsync)
+    monkeypatch.setattr(atomic.os, "fsync", fsync)
     with pytest.warns(SamplingWarning, match="No space left on device"):
         small(**TEMPERED, progress=progress).fit(X, NOISY, checkpoint=path)
-    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("it is finished"))
+    monkeypatch.setattr(run, "sample", lambda *_, **__: pytest.fail("it is finished"))
     resume(path, X, NOISY)
 
 
@@ -137,7 +137,7 @@ def test_a_truncated_checkpoint(always, path):
     whole = small(**TEMPERED).fit(X, NOISY)
     stopped(path, done=60)
     path.write_bytes(path.read_bytes()[:-100])
-    message = r"is damaged: .*\. The run goes on from the checkpoint before it, '.*\.previous'"
+    message = r"is damaged: .*\. The run resumes from the checkpoint before it, '.*\.previous'"
     with pytest.warns(SamplingWarning, match=message):
         resumed = resume(path, X, NOISY)
     assert digest(resumed) == digest(whole)
@@ -146,17 +146,17 @@ def test_a_truncated_checkpoint(always, path):
 
 def test_a_damaged_one_never_replaces_a_good_one(always, path, monkeypatch):
     stopped(path, done=60)
-    previous = Path(whole_file.previous_of(str(path)))
+    previous = Path(atomic.previous_of(str(path)))
     good = previous.read_bytes()
     path.write_bytes(b"")
-    real = checkpoint.Checkpoints.write
+    real = checkpoint.CheckpointWriter.write
 
     def write(*arguments):
         real(*arguments)
         raise Stop
 
-    monkeypatch.setattr(checkpoint.Checkpoints, "write", write)
-    with pytest.warns(SamplingWarning, match="is empty.*goes on from"), pytest.raises(Stop):
+    monkeypatch.setattr(checkpoint.CheckpointWriter, "write", write)
+    with pytest.warns(SamplingWarning, match="is empty.*resumes from"), pytest.raises(Stop):
         resume(path, X, NOISY)
     assert previous.read_bytes() == good
     assert path.stat().st_size > len(good) / 2
@@ -167,13 +167,13 @@ def test_no_checkpoint_but_the_one_before(always, path):
     whole = small(**TEMPERED).fit(X, NOISY)
     stopped(path, done=60)
     path.unlink()
-    with pytest.warns(SamplingWarning, match=r"checkpoint' does not exist\. The run goes on"):
+    with pytest.warns(SamplingWarning, match=r"checkpoint' does not exist\. The run resumes"):
         assert digest(resume(path, X, NOISY)) == digest(whole)
 
 
 def test_both_are_damaged(always, path):
     stopped(path, done=60)
-    for one in (path, Path(whole_file.previous_of(str(path)))):
+    for one in (path, Path(atomic.previous_of(str(path)))):
         one.write_bytes(one.read_bytes()[:500])
     message = r"is damaged.*; the one before it, .*, cannot be read either"
     with pytest.raises(ModelFileError, match=message):
@@ -197,7 +197,7 @@ def load(monkeypatch):
     def sample(*_, before, **__):
         raise Begun(before)
 
-    monkeypatch.setattr(runs, "sample", sample)
+    monkeypatch.setattr(run, "sample", sample)
 
     def load(path):
         try:
@@ -208,7 +208,7 @@ def load(monkeypatch):
             raise
         except (TypeError, ValueError) as error:  # a forged checksum of the table, or parameter
             raise ModelFileError(f"{str(path)!r} {error}") from error
-        return checkpoint.RunState(model._earlier.trace, finished=True)
+        return checkpoint.RunState(model.result_.run.trace, finished=True)
 
     return load
 
@@ -223,8 +223,8 @@ def test_mutations(always, path, tmp_path, phase, request):
         small(**MUTATED[phase], progress=stopping(phase, 100)).fit(X, NOISY, checkpoint=path)
     load = request.getfixturevalue("load")
     expected = stored(load(path))
-    ends = fuzz(load, lambda point: stored(point) == expected, path.read_bytes(), 200, 4, tmp_path)
-    assert sum(n for (_, end), n in ends.items() if end == "refused") > 100
+    ends = fuzz(load, lambda point: stored(point) == expected, path.read_bytes(), 108, 4, tmp_path)
+    assert sum(n for (_, end), n in ends.items() if end == "refused") > 54
 
 
 def stored(point):

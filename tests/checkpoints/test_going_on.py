@@ -1,4 +1,4 @@
-"""A run goes on from any of its checkpoints, to the same end."""
+"""A run resumes from any of its checkpoints, to the same end."""
 
 import os
 import shutil
@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from symbayes import ModelFileError, SamplingWarning, TemperedSampler, TreePrior, runs
+from symbayes import ModelFileError, SamplingWarning, TemperedSampler, TreePrior, run
 from symbayes.inputs import checksums
 from symbayes.samplers import tempered
 from symbayes.samplers.run.clock import Watch
 from symbayes.show import display, progress
-from symbayes.storage import checkpoint, whole_file
+from symbayes.storage import atomic, checkpoint
 
 from ..fits import NOISY, X, assert_same, small
 from ..killing import digest
@@ -64,7 +64,7 @@ def test_an_exact_formula(every_point):
     y = np.sqrt(X[:, 0] ** 2 + X[:, 1] ** 2 + 3)
     whole, points = every_point(small(**TEMPERED | {"tune": 8000, "chains": 4}), X, y)
     assert whole.diagnostics_["search_agreed"]
-    assert whole._earlier.trace.state.exact
+    assert whole.result_.run.trace.state.exact
     for copies in points.values():
         for copy in copies[::5]:
             assert digest(resume(copy, X, y)) == digest(whole), copy.name
@@ -129,7 +129,7 @@ def test_processes_before_and_threads_after(always, path):
         stopped(path, done=60, n_jobs=2)
     assert digest(resume(path, X, NOISY)) == digest(small(**TEMPERED).fit(X, NOISY))
     shutil.move(path, path.with_suffix(".other"))
-    os.remove(whole_file.previous_of(str(path)))
+    os.remove(atomic.previous_of(str(path)))
     stopped(path, "search", 200)
     with joblib.parallel_config(backend="loky"):
         resumed = resume(path, X, NOISY, n_jobs=2)
@@ -154,7 +154,7 @@ def test_a_warm_start_has_checkpoints_too(every_point):
 
 def test_a_finished_run_is_there_at_once(path, monkeypatch):
     model = small(**TEMPERED).fit(X, NOISY, checkpoint=path)
-    monkeypatch.setattr(runs, "sample", lambda *_, **__: pytest.fail("at once"))
+    monkeypatch.setattr(run, "sample", lambda *_, **__: pytest.fail("at once"))
     content = path.read_bytes()
     resumed = resume(path, X, NOISY)
     assert_same(resumed, model)
@@ -272,12 +272,12 @@ def test_it_is_no_parameter(path):
 @pytest.fixture
 def told(monkeypatch):
     """Progress is told after every round."""
-    monkeypatch.setattr(display, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
 
 
 def test_ctrl_c_leaves_a_checkpoint(path, monkeypatch, told):
-    """The draws so far are the model's; the run goes on where it was, not where it was cut off."""
+    """The draws so far are the model's; the run resumes where it was, not where it was cut off."""
     whole = small(**TEMPERED).fit(X, NOISY)
     for phase in ("search", "settling", "drawing"):
         one = path.with_suffix(f".{phase}")
@@ -290,7 +290,7 @@ def test_ctrl_c_leaves_a_checkpoint(path, monkeypatch, told):
                 signal.raise_signal(signal.SIGINT)
 
         monkeypatch.setattr(Watch, "_last_interrupt", -np.inf)
-        advice = r"BayesianSymbolicRegressor\.resume\('.*', X, y\) goes on from its checkpoint"
+        advice = r"BayesianSymbolicRegressor\.resume\('.*', X, y\) continues from its checkpoint"
         with pytest.warns(SamplingWarning, match=f"interrupted: the model is fitted.*; {advice}"):
             model = small(**TEMPERED, progress=interrupt).fit(X, NOISY, checkpoint=one)
         assert model.diagnostics_["interrupted"]
@@ -330,7 +330,7 @@ def test_how_often(path, monkeypatch):
         now += 5.0
 
     monkeypatch.setattr(checkpoint, "write_archive", write)
-    kept = checkpoint.Checkpoints("nowhere", {}, {})
+    kept = checkpoint.CheckpointWriter("nowhere", {}, {})
     watch = Watch(None, started=0.0)
     for _ in range(1000):
         now += 1.0

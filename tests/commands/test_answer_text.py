@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from symbayes import Formula
-from symbayes.cli.answer_text import formulas_text, wrapped
+from symbayes.cli.output import formulas_text, wrapped
 from symbayes.formula.printing import quoted
 
 

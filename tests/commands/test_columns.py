@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes.cli.columns import BadColumns, new_rows, training
 from symbayes.cli.messages import UsageError
+from symbayes.cli.tables import BadColumns, new_rows, training
 
 TABLE = pd.DataFrame(
     {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from symbayes.cli.destinations import check_destination, rescue_path
 from symbayes.cli.messages import UsageError
+from symbayes.cli.output import check_destination, rescue_path
 
 
 def test_a_check_leaves_nothing_behind_and_changes_nothing(folder):
@@ -58,7 +58,7 @@ def test_what_cannot_be_saved_here_is_saved_elsewhere(folder, monkeypatch):
             raise PermissionError(13, "Permission denied", path)
         real(option, path, others)
 
-    monkeypatch.setattr("symbayes.cli.destinations.check_destination", only_absolute)
+    monkeypatch.setattr("symbayes.cli.output.check_destination", only_absolute)
     (folder / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder / "temporary"))
     assert rescue_path() == str(folder / "temporary" / "symbayes-interrupted.symbayes")

@@ -16,7 +16,8 @@ import pytest
 
 import symbayes
 from symbayes import BayesianSymbolicRegressor
-from symbayes.cli import delivery, main
+from symbayes.cli import main
+from symbayes.cli.messages import INTERRUPTED
 from symbayes.show.display import Display
 
 from .calling import ODD_NAMES, QUICK, complaint, odd_table, plain_table
@@ -249,9 +250,9 @@ def test_the_model_and_the_report_are_written(capsys):
 def test_what_was_interrupted_is_saved(capsys, there, name):
     for other in there:
         Path(other).touch()
-    assert fit() == delivery.INTERRUPTED
+    assert fit() == INTERRUPTED
     captured = capsys.readouterr()
-    assert f"symbayes: interrupted; what there is was saved to {name}\n" in captured.err
+    assert f"symbayes: interrupted; the result so far was saved to {name}\n" in captured.err
     assert "symbayes: warning: interrupted: the model is fitted on the " in captured.err
     assert captured.out.splitlines()[-1] == f"model: {name}"
     assert symbayes.load(name).diagnostics_["interrupted"]
@@ -260,7 +261,7 @@ def test_what_was_interrupted_is_saved(capsys, there, name):
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_what_was_interrupted_is_saved_where_it_should_be(capsys):
-    assert fit("--json", "--out", "m.symbayes", "--report", "p.html") == delivery.INTERRUPTED
+    assert fit("--json", "--out", "m.symbayes", "--report", "p.html") == INTERRUPTED
     answer = json.loads(capsys.readouterr().out)
     assert answer["diagnostics"]["interrupted"] is True
     assert (answer["model"], answer["report"]) == ("m.symbayes", "p.html")
@@ -273,7 +274,7 @@ def test_a_second_ctrl_c_stops_at_once(capsys, monkeypatch):
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Display, "show", show)
-    assert fit() == delivery.INTERRUPTED
+    assert fit() == INTERRUPTED
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "symbayes: stopped; there was nothing to save\n"
@@ -288,7 +289,7 @@ def test_ctrl_c_that_comes_too_late_costs_nothing(capsys, monkeypatch):
         real(self, path)
 
     monkeypatch.setattr(BayesianSymbolicRegressor, "save", save)
-    assert fit("--quiet", "--out", "m.symbayes") == delivery.INTERRUPTED
+    assert fit("--quiet", "--out", "m.symbayes") == INTERRUPTED
     captured = capsys.readouterr()
     assert "best formula" in captured.out
     assert captured.err == "symbayes: stopped; the model was saved to m.symbayes\n"

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 from symbayes import ModelFileError, load
-from symbayes.cli import main, reading
-from symbayes.cli.reading import BadTable, read_table
+from symbayes.cli import main, tables
+from symbayes.cli.tables import BadTable, read_table
 from symbayes.storage.checkpoint import NoCheckpoint
 
 from ..mutations import raw
@@ -89,25 +89,33 @@ def words_for(words, path, model_file):
     return [{"PATH": path, "MODEL": model_file}.get(word, word) for word in words]
 
 
-@pytest.mark.parametrize("kind", NO_CONTENT)
+# One way of reading each kind of file, for which every kind of path is tried; all others meet two.
+READERS = [
+    ("t.csv", ["fit", "PATH", "--target", "y"]),
+    ("t.parquet", ["fit", "PATH", "--target", "y"]),
+    ("m.symbayes", ["show", "PATH"]),
+    ("c.checkpoint", ["resume", "PATH"]),
+]
+OTHER_READERS = [
+    ("t.tsv", ["fit", "PATH", "--target", "y"]),
+    ("t.csv.gz", ["fit", "PATH", "--target", "y"]),
+    ("t.xlsx", ["fit", "PATH", "--target", "y"]),
+    ("t.csv", ["predict", "MODEL", "PATH"]),
+    ("m.symbayes", ["predict", "PATH", "data.csv"]),
+    ("m.symbayes", ["info", "PATH"]),
+    ("m.symbayes", ["report", "PATH", "--out", "page.html"]),
+    ("p.csv", ["reproduce", "signals", "--quick", "--prices", "PATH"]),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "words", "kind"),
     [
-        ("t.csv", ["fit", "PATH", "--target", "y"]),
-        ("t.tsv", ["fit", "PATH", "--target", "y"]),
-        ("t.csv.gz", ["fit", "PATH", "--target", "y"]),
-        ("t.parquet", ["fit", "PATH", "--target", "y"]),
-        ("t.xlsx", ["fit", "PATH", "--target", "y"]),
-        ("t.csv", ["predict", "MODEL", "PATH"]),
-        ("t.parquet", ["predict", "MODEL", "PATH"]),
-        ("m.symbayes", ["predict", "PATH", "data.csv"]),
-        ("m.symbayes", ["show", "PATH"]),
-        ("m.symbayes", ["info", "PATH"]),
-        ("m.symbayes", ["report", "PATH", "--out", "page.html"]),
-        ("c.checkpoint", ["resume", "PATH"]),
-        ("p.csv", ["reproduce", "signals", "--quick", "--prices", "PATH"]),
+        pytest.param(*reader, kind, id=f"{reader[0]}-{reader[1][0]}-{kind.__name__}")
+        for readers, kinds in ((READERS, NO_CONTENT), (OTHER_READERS, [pipe, dangling]))
+        for reader in readers
+        for kind in kinds
     ],
-    ids=lambda value: value if isinstance(value, str) else "-".join(value[:2]),
 )
 def test_what_cannot_be_read(folder, capsys, model_file, name, words, kind):
     pytest.importorskip("pyarrow")
@@ -118,17 +126,21 @@ def test_what_cannot_be_read(folder, capsys, model_file, name, words, kind):
     assert "unexpected" not in line
 
 
-@pytest.mark.parametrize("kind", NO_PLACE)
+WRITERS = [
+    [*FIT, "--report", "PATH"],
+    [*FIT, "--checkpoint", "PATH"],
+    ["predict", "MODEL", "data.csv", "--out", "PATH"],
+    ["report", "MODEL", "--out", "PATH"],
+]
+
+
 @pytest.mark.parametrize(
-    "words",
+    ("words", "kind"),
     [
-        [*FIT, "--out", "PATH"],
-        [*FIT, "--report", "PATH"],
-        [*FIT, "--checkpoint", "PATH"],
-        ["predict", "MODEL", "data.csv", "--out", "PATH"],
-        ["report", "MODEL", "--out", "PATH"],
+        *(([*FIT, "--out", "PATH"], kind) for kind in NO_PLACE),
+        *((words, kind) for words in WRITERS for kind in (pipe, folder_there)),
     ],
-    ids=lambda words: f"{words[0]}{words[-2]}",
+    ids=lambda value: value.__name__ if callable(value) else f"{value[0]}{value[-2]}",
 )
 def test_what_cannot_be_written(folder, capsys, model_file, words, kind):
     kind(folder / "there")
@@ -139,7 +151,7 @@ def test_what_cannot_be_written(folder, capsys, model_file, words, kind):
     assert "unexpected" not in line
 
 
-@pytest.mark.parametrize("kind", [pipe, unix_socket, endless, nothing, empty])
+@pytest.mark.parametrize("kind", [pipe, empty])
 @pytest.mark.parametrize("words", [["demo"], ["reproduce", "accuracy"]], ids=lambda words: words[0])
 def test_what_is_no_folder(folder, capsys, words, kind):
     kind(folder / "there")
@@ -183,7 +195,7 @@ def test_standard_input_without_an_end_or_a_beginning(capsys, monkeypatch, kind)
             buffer[:] = bytes(len(buffer))
             return len(buffer)
 
-    monkeypatch.setattr(reading, "_LONGEST_LINE", 2**16)
+    monkeypatch.setattr(tables, "_LONGEST_LINE", 2**16)
     source = io.BufferedReader(Zeros()) if kind == "zeros" else io.BytesIO()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(source))
     with not_waiting():
@@ -194,7 +206,7 @@ def test_standard_input_without_an_end_or_a_beginning(capsys, monkeypatch, kind)
 @pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="there are no descriptors to name")
 def test_a_pipe_that_a_shell_has_opened_is_read(folder):
     program = (
-        "import sys; from symbayes.cli.reading import read_table as read; "
+        "import sys; from symbayes.cli.tables import read_table as read; "
         "print(read(sys.argv[1]).shape)"
     )
     done = subprocess.run(
@@ -204,7 +216,7 @@ def test_a_pipe_that_a_shell_has_opened_is_read(folder):
     assert done.stdout.strip() == "(30, 3)", done.stderr
 
 
-@pytest.mark.parametrize("name", ["t.csv.gz", "T.CSV.GZ", "t.tsv.gz", "t.gz"])
+@pytest.mark.parametrize("name", ["T.CSV.GZ", "t.tsv.gz", "t.gz"])
 def test_packed_text_is_a_table(folder, name):
     text = plain_table().to_csv(index=False, sep="\t" if ".tsv" in name else ",")
     (folder / name).write_bytes(gzip.compress(text.encode()))
@@ -215,10 +227,7 @@ def test_packed_text_is_a_table(folder, name):
     ("name", "advice"),
     [
         ("t.xlsx", "t.xlsx is a spreadsheet; save its sheet as CSV"),
-        ("t.XLS", "t.XLS is a spreadsheet; save its sheet as CSV"),
-        ("t.ods", "t.ods is a spreadsheet; save its sheet as CSV"),
         ("t.json", "t.json is JSON; turn it into CSV, for example with pandas"),
-        ("t.jsonl", "t.jsonl is JSON; turn it into CSV"),
         ("t.json.gz", "t.json.gz is JSON; turn it into CSV"),
         ("t.zip", r"t.zip is packed; unpack it first, or pack it as \.csv\.gz"),
         ("t.csv.xz", "t.csv.xz is packed; unpack it first"),
@@ -235,7 +244,7 @@ def test_other_kinds_get_advice(folder, name, advice):
 def test_a_packed_file_that_was_cut_off(folder):
     text = plain_table(3000).to_csv(index=False).encode()
     (folder / "t.csv.gz").write_bytes(gzip.compress(text)[:-5000])
-    with pytest.raises(BadTable, match=r"t.csv.gz cannot be unpacked: .*; make it anew"):
+    with pytest.raises(BadTable, match=r"t.csv.gz cannot be unpacked: .*; create it again"):
         read_table("t.csv.gz")
 
 
@@ -256,7 +265,7 @@ def test_every_mutation_of_a_table_is_a_table_or_a_sentence(folder, name):
         table.to_csv(name, index=False)
     original = (folder / name).read_bytes()
     n_tables = 0
-    for i in range(500):
+    for i in range(150):
         damage = DAMAGE[i % len(DAMAGE)]
         # A stream of its own, so that one that failed can be made again alone.
         (folder / name).write_bytes(damage(random.Random(f"{name} {i}"), original))
@@ -270,4 +279,4 @@ def test_every_mutation_of_a_table_is_a_table_or_a_sentence(folder, name):
         except BaseException as error:
             error.add_note(f"mutation {i}: {damage.__name__}")
             raise
-    assert 0 < n_tables < 500
+    assert 0 < n_tables < 150

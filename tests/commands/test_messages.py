@@ -8,8 +8,11 @@ import warnings
 import pytest
 
 from symbayes import DataWarning, SamplingWarning
-from symbayes.cli import info, main, statuses
-from symbayes.cli.messages import explain, say, warnings_as_lines
+from symbayes.cautions import Remedy
+from symbayes.cli import info, main
+from symbayes.cli.messages import BROKEN_PIPE, explain, say
+from symbayes.cli.wording import verdict_text, warnings_as_lines
+from symbayes.posterior.verdict import Note, Reason, Verdict
 
 from .calling import complaint
 
@@ -61,7 +64,7 @@ def test_ctrl_c(monkeypatch, capsys, stop, message):
 
 def test_a_reader_that_has_gone_is_nobody_to_complain_to(monkeypatch, capsys):
     monkeypatch.setattr(info, "installation", raising(BrokenPipeError(32, "Broken pipe")))
-    assert main(["info"]) == statuses.BROKEN_PIPE
+    assert main(["info"]) == BROKEN_PIPE
     assert capsys.readouterr() == ("", "")
 
 
@@ -84,23 +87,41 @@ def test_warnings_are_lines(capsys):
         warnings.warn("as before", DataWarning)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Raise timeout, or lower tune", "Raise --time, or lower --tune"),
-        ("1 of 4 draws. Raise draws and tune", "1 of 4 draws. Raise --draws and --tune"),
-        ("raise tune, or compare another random_state", "raise --tune, or compare another --seed"),
-        ("Use more (chains=4)", "Use more (--chains 4)"),
-        ("(sampler=TemperedSampler(temperatures=5))",
-         "(in Python: sampler=TemperedSampler(temperatures=5))"),
-        ("columns 'raise draws', \"a'timeout\"", "columns 'raise draws', \"a'timeout\""),
-        ("are too narrow. This is said once for each fit.", "are too narrow."),
-    ],
-)  # fmt: skip
-def test_parameters_become_options(capsys, text, words):
+def test_warnings_name_options(capsys):
     with warnings_as_lines():
-        warnings.warn(text, SamplingWarning)
-    assert capsys.readouterr().err == f"symbayes: warning: {words}\n"
+        warnings.warn(SamplingWarning("too short; ", Remedy.RAISE_TIMEOUT))
+        warnings.warn(SamplingWarning("stopped; ", Remedy.RESUME, path="a b"))
+        # Names of columns are nobody's to change, and once is not said where each call is one.
+        warnings.warn(SamplingWarning("columns 'raise timeout', \"a'draws\"", once=True))
+    assert capsys.readouterr().err.splitlines() == [
+        "symbayes: warning: too short; raise --time",
+        "symbayes: warning: stopped; symbayes resume 'a b' continues from its checkpoint",
+        "symbayes: warning: columns 'raise timeout', \"a'draws\"",
+    ]
+
+
+def test_verdicts_name_options():
+    facts = {"chains": 4, "quantity": "uses timeout", "high": 0.9, "low": 0.1, "temperatures": 18}
+    verdict = Verdict(
+        Reason.CONTRADICTION, facts, None, Note.HARDLY_SWAPS,
+        (Remedy.ADD_TEMPERATURES, Remedy.FEWER_OPERATORS), 20.0,
+    )  # fmt: skip
+    start = (
+        "Not converged: the chains do not agree: the probability that the formula uses timeout is "
+        "90% in one of them and 10% in another. Its temperatures hardly swap states: use more of "
+    )
+    assert verdict.text() == (
+        f"{start}them (sampler=TemperedSampler(temperatures=18)), or fewer operators. "
+        "formulas_by_chain() shows what each chain found. Stacked instead of pooled, "
+        "combined('stack'), they predict left-out rows better, by 20 nats."
+    )
+    assert verdict_text(verdict.entries()) == (
+        f"{start}them (in Python: sampler=TemperedSampler(temperatures=18)), or fewer operators. "
+        "symbayes show lists what each chain found. Stacked instead of pooled, --combine stack, "
+        "they predict left-out rows better, by 20 nats."
+    )
+    # Files of before have the text only.
+    assert verdict_text({"verdict": "Raise timeout."}) == "Raise timeout."
 
 
 def test_an_error_without_a_file():
@@ -112,6 +133,6 @@ def test_ctrl_c_while_modules_are_still_imported(monkeypatch, capsys):
         def __getattr__(self, name):
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(sys.modules, "symbayes.cli.running", Stopped())
+    monkeypatch.setitem(sys.modules, "symbayes.cli.arguments", Stopped())
     assert main(["info"]) == 130
     assert capsys.readouterr().err == "symbayes: stopped\n"

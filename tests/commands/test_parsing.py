@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
 from symbayes import OPERATOR_SETS, __version__
 from symbayes.cli import main
-from symbayes.cli.arguments import parser
-from symbayes.cli.parsing import operators
+from symbayes.cli.arguments import operators, parser
 
 from .calling import complaint
 
@@ -110,7 +111,8 @@ def test_the_names_of_options_are_lists():
 @pytest.mark.parametrize("option", ["--jobs", "--n-jobs"])
 def test_cores_go_by_two_names(option):
     assert fit_options(option, "3").jobs == 3
-    assert parser().parse_args(["reproduce", "accuracy", option, "3"]).n_jobs == 3
+    words = ["reproduce", "accuracy", option, "3"]
+    assert parser().parse_args(words).n_jobs == 3
 
 
 def test_no_command_is_answered_with_help(capsys):
@@ -127,6 +129,21 @@ def test_version(capsys):
         main(["--version"])
     assert stop.value.code == 0
     assert capsys.readouterr().out == f"symbayes {__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["fit", "--help"]], ids=str)
+def test_help_waits_for_nothing_slow(words):
+    program = (
+        "import atexit, sys\nfrom symbayes.cli import main\n"
+        "slow = {'numba', 'pandas', 'scipy', 'sklearn', 'sympy'}\n"
+        "atexit.register(lambda: print(slow & {*sys.modules}, file=sys.stderr))\n"
+        f"main({words!r})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout
+    assert done.stderr == "set()\n"
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from symbayes.cli import main
-from symbayes.cli.reading import LOST, BadTable, first_other, read_table
+from symbayes.cli.tables import LOST, BadTable, first_other, read_table
 
 from .calling import ODD_NAMES, QUICK, complaint, odd_table
 
@@ -213,5 +213,5 @@ def test_parquet(folder):
     assert first_other(table["day"]).startswith("'2020-01-01")
     assert first_other(table["city"]) == "'Rome' in row 1"
     assert table["lists"].dtype != float
-    with pytest.raises(BadTable, match=r"is damaged or not Parquet .*; make it anew"):
+    with pytest.raises(BadTable, match=r"is damaged or not Parquet .*; create it again"):
         read_table(write(folder, "no", "bad.parquet"))

@@ -32,7 +32,7 @@ def stopped(monkeypatch, capsys):
 
         with monkeypatch.context() as patch:
             patch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
-            patch.setattr(checkpoint.Checkpoints, "finish", finish)
+            patch.setattr(checkpoint.CheckpointWriter, "finish", finish)
             assert main([*command, *words]) == 1
         capsys.readouterr()
 
@@ -75,7 +75,7 @@ def test_the_table_was_moved(stopped, capsys):
     stopped("--features", "a", "--quiet")
     shutil.move("data.csv", "moved.csv")
     line = complaint(capsys, ["resume", "run"])
-    assert line.endswith("data.csv is not there any more; tell where the table is: symbayes resume "
+    assert line.endswith("data.csv is no longer there; say where the table is: symbayes resume "
                          "run FILE")  # fmt: skip
     assert main(["resume", "run", "moved.csv"]) == 0
 
@@ -107,7 +107,7 @@ def test_a_checkpoint_from_python(capsys):
     model = BayesianSymbolicRegressor(["+", "*"], draws=20, tune=50, chains=1, random_state=0)
     model.fit(table[["a", "b"]], table["y"], checkpoint="run")
     assert complaint(capsys, ["resume", "run"], 2) == (
-        "the run of run was begun in Python, and goes on there: "
+        "the run of run was begun in Python; resume it there: "
         "BayesianSymbolicRegressor.resume('run', X, y)"
     )
 
@@ -123,7 +123,7 @@ def test_another_run_is_not_lost(stopped, capsys):
     stopped("--quiet")
     content = Path("run").read_bytes()
     assert complaint(capsys, FIT, 2) == (
-        "--checkpoint run would replace the checkpoint of another run; go on with that one by "
+        "--checkpoint run would replace the checkpoint of another run; resume that one by "
         "symbayes resume run, remove it (and run.previous), or name another file"
     )
     assert Path("run").read_bytes() == content
@@ -171,7 +171,7 @@ def test_ctrl_c_tells_how_to_go_on(capsys, monkeypatch):
     monkeypatch.setattr(Display, "interval", 0.0)
     words = [*FIT, "--draws", "300"]
     assert main(words) == 130
-    assert "symbayes resume 'run' goes on from its checkpoint" in capsys.readouterr().err
+    assert "symbayes resume 'run' continues from its checkpoint" in capsys.readouterr().err
     assert main(["resume", "run", "--json"]) == 0
     resumed = json.loads(capsys.readouterr().out)
     whole = answer_of(capsys, [*words[:-4], "--draws", "300", "--json"])
@@ -185,13 +185,13 @@ def test_a_second_ctrl_c_tells_it_too(capsys, monkeypatch):
     monkeypatch.setattr(BayesianSymbolicRegressor, "fit", interrupt)
     assert main(FIT) == 130
     assert capsys.readouterr().err == (
-        "symbayes: stopped; symbayes resume run goes on from its checkpoint\n"
+        "symbayes: stopped; symbayes resume run continues from its checkpoint\n"
     )
 
 
 def test_it_says_that_it_goes_on(stopped, capsys):
     stopped()
     assert main(["resume", "run"]) == 0
-    assert "symbayes: going on with a run that has taken " in capsys.readouterr().err
+    assert "symbayes: resuming a run that has taken " in capsys.readouterr().err
     assert main(["resume", "run"]) == 0
     assert "symbayes: the run was finished after " in capsys.readouterr().err

@@ -15,7 +15,6 @@ import sympy
 import symbayes
 from symbayes import BayesianSymbolicRegressor, Formula, PaperSampler
 from symbayes.cli import main
-from symbayes.cli.facts import n_rows
 from symbayes.cli.info import about_model
 from symbayes.kernels import units
 
@@ -113,7 +112,7 @@ def test_rows_of_a_large_table(weights, rows):
     X = np.arange(12_000.0)[:, None]
     model = BayesianSymbolicRegressor(["+"], draws=2, tune=2, chains=1, n_terms=1, random_state=0)
     model.fit(X, 2 * X[:, 0], np.full(12_000, weights))
-    assert n_rows(model) == rows
+    assert model.result_.n_rows == rows
 
 
 def test_info_about_the_installation(capsys, monkeypatch):

@@ -14,10 +14,10 @@ import numpy as np
 from scipy import stats
 
 from symbayes.formula.operators import BY_OPCODE
+from symbayes.formula.trees import state_size
 from symbayes.inputs.problem import Problem
 from symbayes.kernels import opcodes
 from symbayes.kernels.tree import NODE
-from symbayes.samplers.trace import state_size
 
 from .. import naive
 from ..problems import beliefs

@@ -7,8 +7,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from symbayes.experiments.luck import Chance, growth, holm, line, positions, share
-from symbayes.experiments.prices import Days, example_prices, split
+from symbayes.experiments.signals import (
+    Chance,
+    Days,
+    example_prices,
+    growth,
+    holm,
+    line,
+    positions,
+    share,
+    split,
+)
 
 
 def days(returns, X=None):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes.experiments.prices import BadPrices, example_prices, read_prices, split
+from symbayes.experiments.signals import BadPrices, example_prices, read_prices, split
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from symbayes import Formula
 from symbayes.datasets import PAPER_FORMULAS, paper_task
 from symbayes.experiments import published
-from symbayes.experiments.prices import PRICES
+from symbayes.experiments.signals import PRICES
 
 PAPER = Path(__file__).parents[3] / "shared" / "paper"
 TASKS = ("f1", "f2", "f3", "f4", "f5", "f6")

@@ -15,15 +15,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes import BayesianSymbolicRegressor
-from symbayes.experiments import published
-from symbayes.experiments.effort import FULL, QUICK, Effort
-from symbayes.experiments.length import stopped_at
+from symbayes import run
+from symbayes.datasets import PAPER_FORMULAS
+from symbayes.experiments import DEFAULT, EXPERIMENTS, METHODS, PAPER, TASKS, published
+from symbayes.experiments import reproduce as module
 from symbayes.experiments.memory import measure
-from symbayes.experiments.methods import DEFAULT, METHODS, PAPER
-from symbayes.experiments.prices import example_prices
-from symbayes.experiments.reproduce import EXPERIMENTS, reproduce
-from symbayes.experiments.simulation import simulate
+from symbayes.experiments.methods import evolve, generations_of
+from symbayes.experiments.reproduce import reproduce
+from symbayes.experiments.runs import FULL, QUICK, Effort
+from symbayes.experiments.signals import example_prices
+from symbayes.experiments.simulated import simulate, stopped_at
 
 TINY = Effort(
     replications=2,
@@ -175,8 +176,8 @@ def test_signals_know_nothing_of_the_test_years(tmp_path):
 def test_all_in_one_report(out):
     report = reproduce("all", out, effort=TINY.repeated(1), n_jobs=1, seed=1, tasks=["f5"])
     text = report.read_text(encoding="utf-8")
-    for experiment in EXPERIMENTS.values():
-        assert f"## {experiment.title}" in text
+    for title in EXPERIMENTS.values():
+        assert f"## {title}" in text
     for name in re.findall(r"\]\((?!http)([^)]+)\)", text):
         assert (out / name).exists(), name
     assert "200 times 100 is 20,000" in text
@@ -194,13 +195,13 @@ def test_runs_are_shared_and_never_repeated(out):
 @pytest.fixture
 def ctrl_c(monkeypatch):
     """Ctrl-C as soon as a fit begins to sample."""
-    real = BayesianSymbolicRegressor._sample
+    real = run._sample
 
     def sample(*arguments):
         signal.raise_signal(signal.SIGINT)
         return real(*arguments)
 
-    monkeypatch.setattr(BayesianSymbolicRegressor, "_sample", sample)
+    monkeypatch.setattr(run, "_sample", sample)
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -273,11 +274,25 @@ def test_unknown_names_are_refused(tmp_path, options, complaint):
     assert not list(tmp_path.iterdir())
 
 
+def test_the_names_are_those_of_what_there_is():
+    assert [one.name for one in module._EXPERIMENTS] == list(EXPERIMENTS)
+    assert tuple(PAPER_FORMULAS) == TASKS
+
+
+def test_generations_one_by_one_are_those_of_one_evolution():
+    data = simulate("f4", 0, 0)
+    steps = list(generations_of(data.X, data.y, 50, 4, 7))
+    last = evolve(data.X, data.y, 50, 4, 7)
+    assert [step.generation for step in steps] == [1, 2, 3, 4]
+    assert (steps[-1].text, steps[-1].nodes) == (last.text, last.nodes)
+
+
 def test_efforts():
     assert FULL.replications == 50
     assert FULL.trees == 100_000
     assert FULL.generations == 200
     assert (FULL.signals, FULL.signal_trees) == (200, 10_000)
+    assert QUICK.tune is FULL.tune is None  # a shorter search misses formulas
     assert QUICK.repeated(3).replications == QUICK.repeated(3).signals == 3
 
 

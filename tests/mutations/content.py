@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from symbayes.storage.stored_zip import write_zip
+from symbayes.storage.archive import write_zip
 
 from . import raw
 

@@ -16,13 +16,13 @@ def warm_up(operators):
     X = np.random.default_rng(0).normal(size=(20, 2))
     model = BayesianSymbolicRegressor(operators, timeout=0.5, n_jobs=1, random_state=0)
     model.fit(X, X[:, 0] + 2.0 * X[:, 1]).predict(X)
-    model._posterior.mixture.sample(X, 2, np.random.default_rng(0))
+    model.result_.posterior.mixture.sample(X, 2, np.random.default_rng(0))
 
 
 def interval(model, X, seed):
     """Return the ends of 90 % intervals for new observations."""
     rng = np.random.default_rng(seed)
-    means, noises = model._posterior.mixture.sample(X[:, model._used], DRAWS, rng)
+    means, noises = model.result_.posterior.mixture.sample(X[:, model.result_.used], DRAWS, rng)
     observed = means + noises[:, None] * rng.normal(size=means.shape)
     return np.nanquantile(observed, [0.05, 0.95], axis=0)
 

@@ -7,13 +7,10 @@ import os
 
 import pandas as pd
 
-from .. import BayesianSymbolicRegressor
 from ..datasets import PAPER_FORMULAS, paper_task
-from .answer_text import answer_text
-from .columns import Training
-from .delivery import deliver
-from .destinations import check_destination
-from .fit import fitted
+from .fit import Regressor, fitted
+from .output import answer_text, check_destination, deliver, print_files
+from .tables import Training
 
 TASK, NOISE, SEED = "f4", 0.05, 1
 _NEW_ROWS = 3
@@ -28,10 +25,8 @@ def run(options: argparse.Namespace) -> int:
     X, y = paper_task(TASK, noise=NOISE, random_state=SEED)
     print(f"{len(y)} rows of  y = {PAPER_FORMULAS[TASK]},  with {NOISE:.0%} noise\n", flush=True)
     table = pd.DataFrame(X, columns=["x0", "x1"])
-    model = fitted(
-        BayesianSymbolicRegressor(random_state=SEED, progress=True),
-        Training(table, pd.Series(y, name="y"), None, [], 0),
-    )
+    model = Regressor(random_state=SEED, progress=True)
+    fitted(model, Training(table, pd.Series(y, name="y")))
 
     def show(written: dict[str, str | None]) -> None:
         effort = model.diagnostics_
@@ -43,8 +38,6 @@ def run(options: argparse.Namespace) -> int:
         for (x0, x1), m, s in zip(X_new, mean, std, strict=True):
             print(f"  x0 = {x0:6.3f}, x1 = {x1:6.3f}:  y = {m:7.3f} +- {s:.3f}")
         print()
-        for what, path in written.items():
-            if path is not None:
-                print(f"{what}: {path}")
+        print_files(written)
 
     return deliver(model, out, report, show)

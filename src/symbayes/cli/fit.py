@@ -6,24 +6,31 @@ import argparse
 import os
 import secrets
 import shlex
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .. import BayesianSymbolicRegressor, Formula
+from ..storage.atomic import previous_of
 from ..storage.checkpoint import NoCheckpoint, refuse_existing
-from ..storage.whole_file import previous_of
-from .answer_text import answer_text
-from .columns import Training, training
-from .delivery import deliver
-from .destinations import check_destination
-from .facts import facts, to_json
 from .messages import UsageError, say
-from .reading import STANDARD_INPUT, read_table, source_name
+from .output import answer_text, check_destination, deliver, facts, print_files, to_json
+from .tables import STANDARD_INPUT, Training, read_table, source_name, training
 
-# What is noted in a checkpoint, so that its run can be gone on with: files, and other options.
-_FILES, _OTHERS = ("file", "out", "report"), (
-    "target", "features", "weights", "drop_missing", "json", "quiet",
-)  # fmt: skip
+#: What a checkpoint notes of a call, so that `symbayes resume` can finish it: files, and others.
+NOTED_FILES = ("file", "out", "report")
+NOTED_OPTIONS = ("target", "features", "weights", "drop_missing", "json", "quiet")
+
+
+class Regressor(BayesianSymbolicRegressor):
+    """The estimator of a command: its answer tells the verdict, its checkpoints note the call."""
+
+    _shows_verdict = False
+
+    def noting(self, call: dict[str, Any]) -> Regressor:
+        """Let checkpoints tell of which call they are."""
+        self._origin = call
+        return self
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,11 +40,24 @@ def run(options: argparse.Namespace) -> int:
     check_destinations(options)
     data = read_training(options)
     _check_formulas(options, list(data.X.columns))
-    # A seed that can be told makes every run one that can be repeated.
-    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
-    model = _estimator(options, seed)
-    model._origin = _origin(options)
-    return answer(fitted(model, data, options.checkpoint), data, options)
+    model = Regressor(
+        operators=options.operators,
+        n_terms=options.terms,
+        known_terms=options.known,
+        initial_formulas=options.initial,
+        noise_prior=options.noise,
+        draws=options.draws,
+        tune=options.tune,
+        chains=options.chains,
+        combine=options.combine,
+        model_selection=options.select,
+        timeout=options.time,
+        n_jobs=options.jobs,
+        # A seed that can be told makes every run one that can be repeated.
+        random_state=secrets.randbelow(2**32) if options.seed is None else options.seed,
+        progress=not options.quiet,
+    )
+    return answer(fitted(model.noting(_call(options)), data, options.checkpoint), data, options)
 
 
 def check_destinations(options: argparse.Namespace) -> None:
@@ -73,43 +93,43 @@ def answer(model: BayesianSymbolicRegressor, data: Training, options: argparse.N
 
     def show(written: dict[str, str | None]) -> None:
         if options.json:
-            print(to_json(facts(model) | _particulars(options, data) | written))
+            # What a model does not know about its data.
+            particulars = {
+                "data": source_name(options.file),
+                "target": options.target,
+                "weights": options.weights,
+                "rows_left_out": data.rows_left_out,
+            }
+            print(to_json(facts(model) | particulars | written))
             return
         print(answer_text(model))
         print(f"seconds: {model.diagnostics_['seconds']:.1f}")
         print(f"seed: {model.random_state}")
-        for what, path in written.items():
-            if path is not None:
-                print(f"{what}: {path}")
+        print_files(written)
 
     return deliver(model, options.out, options.report, show)
 
 
 def fitted(
-    model: BayesianSymbolicRegressor, data: Training, checkpoint: str | None = None
+    model: Regressor, data: Training, checkpoint: str | None = None
 ) -> BayesianSymbolicRegressor:
     """Return a model after its fit."""
-    return finished(
-        model,
-        lambda: model.fit(data.X, data.y, data.weights, checkpoint=checkpoint),
-        checkpoint,
-    )
-
-
-def finished(
-    model: BayesianSymbolicRegressor, fit: Callable[[], object], checkpoint: str | None
-) -> BayesianSymbolicRegressor:
-    """Return a model after it was fitted; Ctrl-C ends that early, and a second one for good."""
-    model._says_verdict = False  # the answer does
-    try:
-        fit()
-    except KeyboardInterrupt:
-        left = "there was nothing to save" if checkpoint is None else (
-            f"symbayes resume {shlex.quote(checkpoint)} goes on from its checkpoint"
-        )  # fmt: skip
-        raise KeyboardInterrupt(f"stopped; {left}") from None
+    with stopping(checkpoint):
+        model.fit(data.X, data.y, data.weights, checkpoint=checkpoint)
     # What is saved is not bound to the terminal it was made in.
     return model.set_params(progress=False)
+
+
+@contextmanager
+def stopping(checkpoint: str | None) -> Iterator[None]:
+    """Say what is left of a fit that a second Ctrl-C has ended; the first one ends it early."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        left = "there was nothing to save" if checkpoint is None else (
+            f"symbayes resume {shlex.quote(checkpoint)} continues from its checkpoint"
+        )  # fmt: skip
+        raise KeyboardInterrupt(f"stopped; {left}") from None
 
 
 def _check_checkpoint(path: str, data: str) -> None:
@@ -121,17 +141,17 @@ def _check_checkpoint(path: str, data: str) -> None:
         ) from None
     except FileExistsError:
         raise UsageError(
-            f"--checkpoint {path} would replace the checkpoint of another run; go on with that one "
-            f"by symbayes resume {shlex.quote(path)}, remove it (and {path}.previous), or name "
+            f"--checkpoint {path} would replace the checkpoint of another run; resume that one by "
+            f"symbayes resume {shlex.quote(path)}, remove it (and {path}.previous), or name "
             "another file"
         ) from None
     check_destination("--checkpoint", path, [] if data == STANDARD_INPUT else [data])
 
 
-def _origin(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what it takes to go on with this call, from any folder."""
-    noted = {name: getattr(options, name) for name in _OTHERS}
-    for name in _FILES:
+def _call(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what it takes to resume this call from any folder."""
+    noted = {name: getattr(options, name) for name in NOTED_OPTIONS}
+    for name in NOTED_FILES:
         path = getattr(options, name)
         noted[name] = path if path in (None, STANDARD_INPUT) else os.path.abspath(path)
     return noted
@@ -144,32 +164,3 @@ def _check_formulas(options: argparse.Namespace, names: list[str]) -> None:
                 Formula(text, names)
             except ValueError as error:
                 raise ValueError(f"--{option}: {error}") from None
-
-
-def _estimator(options: argparse.Namespace, seed: int) -> BayesianSymbolicRegressor:
-    return BayesianSymbolicRegressor(
-        operators=options.operators,
-        n_terms=options.terms,
-        known_terms=options.known,
-        initial_formulas=options.initial,
-        noise_prior=options.noise,
-        draws=options.draws,
-        tune=options.tune,
-        chains=options.chains,
-        combine=options.combine,
-        model_selection=options.select,
-        timeout=options.time,
-        n_jobs=options.jobs,
-        random_state=seed,
-        progress=not options.quiet,
-    )
-
-
-def _particulars(options: argparse.Namespace, data: Training) -> dict[str, Any]:
-    """Return what a model does not know about its data."""
-    return {
-        "data": source_name(options.file),
-        "target": options.target,
-        "weights": options.weights,
-        "rows_left_out": data.rows_left_out,
-    }

@@ -1,16 +1,14 @@
-"""What the command line says on standard error: one line for each mistake, warning or note."""
+"""What the command line says on standard error, one line each, and what it tells the shell."""
 
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
-from .. import ConvergenceWarning, DataWarning, SamplingWarning
 from ..show.display import printable
-from .wording import with_options
+
+FAILED, USAGE = 1, 2
+# As a shell reports a program that Ctrl-C has ended, and one whose reader has gone.
+INTERRUPTED, BROKEN_PIPE = 130, 141
 
 # What the library complains with; anything else is a mistake of its own.
 _COMPLAINTS = (ValueError, TypeError, ImportError, OSError)
@@ -39,26 +37,3 @@ def explain(error: Exception) -> str:
     if isinstance(error, _COMPLAINTS) and str(error):
         return str(error)
     return f"unexpected {type(error).__name__}: {error} (--debug shows where)"
-
-
-@contextmanager
-def warnings_as_lines() -> Iterator[None]:
-    """Let warnings be lines like all others, without the line of source they come from."""
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        say(f"warning: {with_options(str(message))}")
-
-    with warnings.catch_warnings():
-        for category in (DataWarning, SamplingWarning):
-            warnings.simplefilter("always", category)
-        # The answer ends with the verdict.
-        warnings.filterwarnings("ignore", "Not converged", ConvergenceWarning)
-        warnings.showwarning = show
-        yield
-
-
-def accept_any_character() -> None:
-    """Let what standard output cannot encode be written as an escape, not as a crash."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")

@@ -8,13 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from ..inputs.validation import feature_names
-from ..storage.whole_file import replacing
-from .columns import new_rows
-from .destinations import check_destination
+from .. import load
+from ..storage.atomic import replacing
 from .messages import UsageError
-from .models import read_model
-from .reading import STANDARD_INPUT, read_table, source_name
+from .output import check_destination
+from .tables import STANDARD_INPUT, new_rows, read_table, source_name
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,9 +22,9 @@ def run(options: argparse.Namespace) -> int:
     if options.out is not None:
         read = [path for path in (options.model, options.file) if path != STANDARD_INPUT]
         check_destination("--out", options.out, read)
-    model = read_model(options.model)
-    rows = new_rows(read_table(options.file), source_name(options.file), feature_names(model))
-    answers = predictions(model, rows, options.level, options.kind, options.std)
+    model = load(options.model)
+    rows = new_rows(read_table(options.file), source_name(options.file), model.result_.names)
+    answers = _predictions(model, rows, options.level, options.kind, options.std)
     if options.out is None:
         answers.to_csv(sys.stdout, index=False, lineterminator="\n")
         return 0
@@ -36,7 +34,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def predictions(model: Any, rows: pd.DataFrame, level: float, kind: str, std: bool) -> pd.DataFrame:
+def _predictions(
+    model: Any, rows: pd.DataFrame, level: float, kind: str, std: bool
+) -> pd.DataFrame:
     """Return a table of predictions, with an interval and, if asked for, a standard deviation."""
     if rows.empty:  # an answer to nothing, where the library would complain
         names = ["prediction", "lower", "upper", *(["std"] if std else [])]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from ..experiments.effort import FULL, QUICK
-from ..experiments.reproduce import reproduce
+from ..experiments.reproduce import FULL, QUICK, reproduce
 from ..show.display import Display
 
 
@@ -30,6 +29,6 @@ def run(options: argparse.Namespace) -> int:
                 tell=display.update,
             )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; the same command goes on from here") from None
+        raise KeyboardInterrupt("stopped; the same command continues from here") from None
     print(os.fspath(report))
     return 0

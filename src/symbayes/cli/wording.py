@@ -1,37 +1,56 @@
-"""What the library says, in the words of the command line."""
+"""Verdicts and warnings in the words of the command line: options instead of parameters."""
 
 from __future__ import annotations
 
-import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
-# Parameters and the options that set them; what only matters in Python is left out.
-_WORDS = (
-    (r"\b([Rr]aise|[Ll]ower) (draws|tune)\b", r"\1 --\2"),
-    (r"(--draws) and tune\b", r"\1 and --tune"),
-    (r"\btimeout\b", "--time"),
-    (r"\brandom_state\b", "--seed"),
-    (r"\bnoise_prior\b", "--noise"),
-    (r"\bchains=", "--chains "),
-    (r"\((?=sampler=|TemperedSampler\))", "(in Python: "),
-    (r"\bpredict_interval and formulas_", "their intervals and symbayes show"),
-    (r" This is said once for each fit\.", ""),
-)
-_RESUME = re.compile(r"BayesianSymbolicRegressor\.resume\((.+), X, y\)")
-# Names of columns stand in quotation marks, and are not ours to change.
-_QUOTED = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+from ..cautions import Caution, DataWarning, Remedy, SamplingWarning
+from ..posterior.verdict import verdict_of
+from .messages import say
+
+# What a shell can do; a remedy that is not here is said as in Python.
+_OPTIONS = {
+    Remedy.RAISE_TIMEOUT: "raise --time",
+    Remedy.LOWER_TUNE: "lower --tune",
+    Remedy.RAISE_TUNE: "raise --tune",
+    Remedy.RAISE_DRAWS: "raise --draws",
+    Remedy.RAISE_DRAWS_AND_TUNE: "raise --draws and --tune",
+    Remedy.RAISE_DRAWS_AND_TREES: "raise draws and the max_trees of PaperSampler in Python",
+    Remedy.USE_TEMPERED: "use symbayes fit, which has a better sampler",
+    Remedy.USE_MORE_CHAINS: "use more --chains",
+    Remedy.USE_SEVERAL_CHAINS: "use more (--chains 4)",
+    Remedy.ADD_TEMPERATURES: "use more of them (in Python: "
+    "sampler=TemperedSampler(temperatures={temperatures}))",
+    Remedy.OTHER_SEED: "compare another --seed",
+    Remedy.SEE_CHAINS: "symbayes show lists what each chain found",
+    Remedy.STACK: "--combine stack",
+    Remedy.SEE_FORMULAS: "Look at their intervals and symbayes show",
+    Remedy.TELL_NOISE: "say how noisy it is (--noise)",
+    Remedy.RESUME: "symbayes resume {path!r} continues from its checkpoint",
+}
 
 
-def with_options(text: str) -> str:
-    """Return a verdict or a warning with options where the library names its parameters.
+def verdict_text(diagnostics: Mapping[str, Any]) -> str:
+    """Return the verdict of a model; that of an older file has the words of Python."""
+    verdict = verdict_of(diagnostics)
+    return diagnostics["verdict"] if verdict is None else verdict.text(_OPTIONS)
 
-    Examples
-    --------
-    >>> from symbayes.cli.wording import with_options
-    >>> with_options("Raise timeout, or lower tune; column 'timeout' is left out")
-    "Raise --time, or lower --tune; column 'timeout' is left out"
-    """
-    parts = _QUOTED.split(_RESUME.sub(r"symbayes resume \1", text))
-    for i in range(0, len(parts), 2):
-        for pattern, words in _WORDS:
-            parts[i] = re.sub(pattern, words, parts[i])
-    return "".join(parts)
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Let warnings be lines like all others, without the line of source they come from."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if isinstance(message, SamplingWarning) and message.is_verdict:
+            return  # the answer ends with it
+        text = message.in_words(_OPTIONS) if isinstance(message, Caution) else str(message)
+        say(f"warning: {text}")
+
+    with warnings.catch_warnings():
+        for category in (DataWarning, SamplingWarning):
+            warnings.simplefilter("always", category)
+        warnings.showwarning = show
+        yield

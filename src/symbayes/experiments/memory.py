@@ -12,33 +12,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from .effort import Effort
-from .experiment import Experiment, Section, Setting
-from .genetic import regressor as gplearn
-from .jobs import Job, Work
-from .methods import METHODS, POPULATIONS, fitted, regressor
+from . import POPULATIONS
+from .methods import fitted, gplearn_regressor, regressor
 from .records import Record
-from .simulation import integer_seed, simulate
-from .tables import mean_and_spread, over, wide
-
-
-class NoMeasure(RuntimeError):
-    """The system does not tell how much memory a process took."""
+from .runs import Effort, Experiment, Job, Section, Setting, Work
+from .simulated import grouped, integer_seed, mean_and_spread, over, simulate, wide
 
 
 def _work(job: Job, setting: Setting) -> Record:
     """Fit a task in a fresh process; keep its peak memory and what it had before the fit."""
-    request = json.dumps(
-        {
-            "method": job.method,
-            "task": job.task,
-            "replication": job.replication,
-            "seed": job.seed,
-            "effort": asdict(setting.effort),
-        }
-    )
+    request = [job.method, job.task, job.replication, job.seed, asdict(setting.effort)]
     answer = subprocess.run(
-        [sys.executable, "-m", "symbayes.experiments.memory", request],
+        [sys.executable, "-m", "symbayes.experiments.memory", json.dumps(request)],
         capture_output=True,
         text=True,
         check=False,
@@ -54,7 +39,10 @@ def measure(method: str, task: str, replication: int, seed: int, effort: Effort)
     fit_seed = integer_seed(seed, task, replication, method, "memory")
     if method in POPULATIONS:
         # Its defaults: without low_memory it keeps the ancestors of the last generation.
-        fit = gplearn(POPULATIONS[method], effort.generations, fit_seed, low_memory=False).fit
+        model = gplearn_regressor(
+            POPULATIONS[method], effort.generations, fit_seed, low_memory=False
+        )
+        fit = model.fit
     else:
         fit = partial(fitted, regressor(method, effort, fit_seed))
         # Load the compiled code first: it is there before any data.
@@ -78,7 +66,7 @@ def _peak() -> float:
     try:
         import resource
     except ImportError:
-        raise NoMeasure(
+        raise RuntimeError(
             "peak memory can only be measured on Linux and macOS; leave out the experiment memory"
         ) from None
     unit = 1e6 if sys.platform == "darwin" else 1e3  # bytes there, kilobytes elsewhere
@@ -89,7 +77,6 @@ class Memory(Experiment):
     """Peak memory."""
 
     name = "memory"
-    title = "Peak memory"
 
     def jobs(self, setting: Setting) -> list[tuple[Job, Work]]:
         work = partial(_work, setting=setting)
@@ -101,21 +88,16 @@ class Memory(Experiment):
         ]
 
     def summarise(self, records: list[Record], setting: Setting) -> Section:
-        rows = []
-        for task in setting.tasks:
-            for method in METHODS:
-                group = [r for r in records if r["task"] == task and r["method"] == method]
-                if not group:
-                    continue
-                rows += [
-                    {
-                        "task": task,
-                        "measure": measure,
-                        "method": method,
-                        **mean_and_spread(record[measure] for record in group),
-                    }
-                    for measure in ("fit", "peak")
-                ]
+        rows = [
+            {
+                "task": common["task"],
+                "measure": measure,
+                "method": common["method"],
+                **mean_and_spread(record[measure] for record in group),
+            }
+            for common, group in grouped(records, "task", "method")
+            for measure in ("fit", "peak")
+        ]
         table = pd.DataFrame(rows)
         text = (
             f"Megabytes ({over(setting.effort.memory_replications)} of each task): by how much the "
@@ -126,12 +108,6 @@ class Memory(Experiment):
         return Section(text, {"memory": table})
 
 
-def main(request: str) -> None:
-    """Answer a request of `_work`."""
-    job = json.loads(request)
-    job["effort"] = Effort(**job["effort"])
-    print(json.dumps(measure(**job)))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
+    method, task, replication, seed, effort = json.loads(sys.argv[1])
+    print(json.dumps(measure(method, task, replication, seed, Effort(**effort))))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,34 +11,20 @@ from typing import Any
 from .. import __version__
 from ..datasets import PAPER_FORMULAS
 from ..formula.operators import OPERATOR_SETS
-from .accuracy import Accuracy, Complexity, Expressions, Robustness, Terms
-from .effort import FULL, QUICK, Effort
-from .experiment import Experiment, Section, Setting
-from .genetic import check_installed
-from .jobs import KEY, run_all, select
-from .length import Length
+from ..storage.atomic import replacing
+from . import ALL, DEFAULT, METHODS, PAPER, POPULATIONS, TASKS
 from .memory import Memory
-from .methods import DEFAULT, METHODS, OPERATORS, PAPER, POPULATIONS, TERMS
+from .methods import OPERATORS, TERMS, check_gplearn
 from .records import Records
+from .runs import FULL, KEY, QUICK, Effort, Experiment, Section, Setting, run_all, select
 from .signals import Signals
-from .simulation import TASKS
+from .simulated import Accuracy, Complexity, Expressions, Length, Robustness, Terms
 from .training import Training
 
-EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        Accuracy(),
-        Complexity(),
-        Expressions(),
-        Terms(),
-        Training(),
-        Memory(),
-        Robustness(),
-        Length(),
-        Signals(),
-    )
-}
-ALL = "all"
+_EXPERIMENTS: tuple[Experiment, ...] = (
+    Accuracy(), Complexity(), Expressions(), Terms(), Training(), Memory(), Robustness(), Length(),
+    Signals(),
+)  # fmt: skip
 _RUNS = "runs.jsonl"
 
 #: Told what is being done, how much of it is done, and how much there is.
@@ -59,38 +44,18 @@ def reproduce(
     command: str = "symbayes.experiments.reproduce",
     tell: Tell = lambda what, done, total: None,
 ) -> Path:
-    """Do experiments of the paper again.
+    """Do experiments of the paper again: one of `EXPERIMENTS`, or "all".
 
-    What is finished is kept in ``out/runs.jsonl`` at once and never done again, so that a call
-    that was stopped goes on where it was.
-
-    Parameters
-    ----------
-    experiment : str
-        One of `EXPERIMENTS`, or "all".
-    out : Path
-        Folder for tables (CSV, Markdown) and figures (SVG, PNG).
-    effort : Effort
-        How much of everything.
-    n_jobs : int
-        Processes, as in joblib.
-    seed : int
-    methods, tasks : sequence of str
-        Some of `METHODS` and of the tasks f1 to f6.
-    prices : Path, optional
-        The index study's prices, a CSV with date, open, high, low, close.
-    command : str
-        What the report says to have been made by.
-    tell : callable
-        Called with what is being done, how much is done, and how much there is.
-
-    Returns
-    -------
-    Path
-        The report.
+    What is finished is kept in ``out/runs.jsonl`` at once and never done again, so that the same
+    call continues one that was stopped. `command` is what the report says to have been made by,
+    and `tell` is called with what is being done, how much is done, and how much there is.
+    Return the report; tables (CSV) and figures (SVG, PNG) lie beside it.
     """
-    chosen = _chosen(experiment)
-    for kind, asked, known in (("method", methods, METHODS), ("task", tasks, TASKS)):
+    chosen = [one for one in _EXPERIMENTS if experiment in (one.name, ALL)]
+    names = [*(one.name for one in _EXPERIMENTS), ALL]
+    for kind, asked, known in (
+        ("experiment", [experiment], names), ("method", methods, METHODS), ("task", tasks, TASKS),
+    ):  # fmt: skip
         unknown = [name for name in asked if name not in known]
         if unknown:
             raise ValueError(f"no {kind} {unknown[0]!r}; there are {', '.join(known)}")
@@ -109,10 +74,8 @@ def reproduce(
     if any(
         job.method in POPULATIONS and records.key_of(asdict(job)) not in records for job, _ in every
     ):
-        check_installed()
-    run_all(
-        every, records, n_jobs, lambda done, total: tell("runs", done, total),
-    )  # fmt: skip
+        check_gplearn()
+    run_all(every, records, n_jobs, lambda done, total: tell("runs", done, total))
     sections = {}
     spent: dict[tuple[Any, ...], float] = {}
     for i, one in enumerate(chosen):
@@ -122,46 +85,27 @@ def reproduce(
         _write(sections[one], out)
         tell("tables", i + 1, len(chosen))
     report = out / ("report.md" if experiment == ALL else f"{experiment}.md")
-    with _whole(report) as path:
-        path.write_text(
-            _report(sections, setting, _made_by(command, time.monotonic() - start, spent.values())),
-            "utf-8",
-        )
+    made_by = _made_by(command, time.monotonic() - start, spent.values())
+    with replacing(str(report)) as file:
+        file.write(_report(sections, setting, made_by).encode())
     return report
 
 
-def _chosen(experiment: str) -> list[Experiment]:
-    if experiment == ALL:
-        return list(EXPERIMENTS.values())
-    if experiment not in EXPERIMENTS:
-        raise ValueError(
-            f"no experiment {experiment!r}; there are {', '.join(EXPERIMENTS)} and {ALL}"
-        )
-    return [EXPERIMENTS[experiment]]
-
-
 def _write(section: Section, out: Path) -> None:
-    """Write tables and figures, each under a temporary name first."""
+    """Write tables and figures, each of them whole or not at all."""
     import matplotlib
 
     for name, table in section.tables.items():
-        with _whole(out / f"{name}.csv") as path:
-            table.to_csv(path, index=False, float_format="%.10g", lineterminator="\n")
+        text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+        with replacing(str(out / f"{name}.csv")) as file:
+            file.write(text.encode())
     # The same figure is the same file: no date in it, and names that do not change.
     with matplotlib.rc_context({"svg.hashsalt": "symbayes", "svg.fonttype": "path"}):
         for name, figure in section.figures.items():
-            with _whole(out / f"{name}.svg") as path:
-                figure.savefig(path, format="svg", metadata={"Date": None})
-            with _whole(out / f"{name}.png") as path:
-                figure.savefig(path, format="png", dpi=150, metadata={"Software": None})
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to, and rename when all is written."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    yield temporary
-    temporary.replace(path)
+            with replacing(str(out / f"{name}.svg")) as file:
+                figure.savefig(file, format="svg", metadata={"Date": None})
+            with replacing(str(out / f"{name}.png")) as file:
+                figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
 
 
 def _made_by(command: str, seconds: float, spent: Collection[float]) -> str:
@@ -214,7 +158,7 @@ def _methods(setting: Setting) -> str:
     told = {
         PAPER: f'`sampler="paper"`, {effort.trees:,} trees, K = {TERMS}',
         DEFAULT: f"the default sampler, number of terms learned, at most {effort.draws:,} draws "
-        "a chain",
+        "per chain",
         **{
             name: f"genetic programming by gplearn, {effort.generations} generations of "
             f"{size:,}, its defaults otherwise"

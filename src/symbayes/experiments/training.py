@@ -9,17 +9,16 @@ import numpy as np
 import pandas as pd
 
 from .. import Formula
-from .experiment import Experiment, Section, Setting
-from .genetic import generations_of
-from .jobs import Job, Work
-from .methods import DEFAULT, PAPER, POPULATIONS, fitted, regressor
+from . import DEFAULT, PAPER, POPULATIONS
+from .methods import fitted, generations_of, regressor
 from .records import Record
-from .simulation import Simulation, integer_seed, rmse, simulate
+from .runs import Experiment, Job, Section, Setting, Work
+from .simulated import Simulation, integer_seed, rmse, simulate
 
 #: What is kept of each step.
 MEASURES = ("train", "test_3", "nodes")
 
-#: Number of trees tried, errors and nodes, one of each a step.
+#: Number of trees tried, errors and nodes, one of each per step.
 Steps = dict[str, list[float]]
 
 
@@ -72,10 +71,9 @@ def _by_generation(data: Simulation, population: int, generations: int, seed: in
 
 
 class Training(Experiment):
-    """Errors and sizes in the course of one run a task."""
+    """Errors and sizes in the course of one run of each task."""
 
     name = "training"
-    title = "Errors and sizes during training"
 
     def jobs(self, setting: Setting) -> list[tuple[Job, Work]]:
         work = partial(_work, setting=setting)
@@ -111,7 +109,7 @@ def _long(record: Record) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Any:
-    """Return the figure: a row of plots a task, errors to the left and sizes to the right."""
+    """Return the figure: a row of plots per task, errors to the left and sizes to the right."""
     from matplotlib.figure import Figure
 
     tasks = list(dict.fromkeys(table["task"]))
@@ -135,7 +133,7 @@ def draw(table: pd.DataFrame) -> Any:
 
 
 def _thinned(run: pd.DataFrame, most: int = 1000) -> pd.DataFrame:
-    """Return at most so many steps, evenly spaced: more do not fit on paper."""
+    """Return at most `most` steps, evenly spaced: more do not fit on paper."""
     if len(run) <= most:
         return run
     return run.iloc[np.unique(np.linspace(0, len(run) - 1, most).astype(int))]

@@ -1,187 +1,230 @@
-"""The constants of an expression: read them, replace them, and how well the data know them."""
+"""The best constants of a formula that is shown, and no idle ones.
+
+The sampler's constants are draws. `polish` optimises them (variable projection: coefficients are
+solved for inside) on some rows of a large table, and sets constants of `lt` that may as well be 0
+or 1 to these values where the posterior does not object, which makes formulas shorter.
+`newton_step` then brings them to their best on all rows. Rounding the others is left to
+`rounding.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ..formula import expression as ex
-from .fitted import freedom
-from .refit import MOST_ROWS, Residual, slopes
+from ..deadline import OutOfTime, until
+from ..formula.trees import evaluate_trees, normal_form
+from ..inputs.problem import ROWS_AT_ONCE
+from ..kernels import opcodes
+from .least_squares import MOST_ROWS, refit, residuals, solve_blocks
 
-# Directions that change the residuals by a smaller part of the largest change are not seen at all;
-# a constant with more than this part (squared) in such directions is known only along with others.
-_SEEN, _LOOSE = 1.0e-9, 1.0e-6
-# Digits that are shown at most, and where residuals are rounding errors (below this part of the
-# spread of y) or not to be had: there all digits mean something, or none, and few are what a reader
-# wants.
-_MOST_DIGITS, _FEW_DIGITS, _EXACT = 12, 6, 1.0e-9
-# Nats that leaving out digits may cost.
-_NEXT_TO_NOTHING = 0.1
-# Rows that stand for more than so many times their number are only some of them.
-_ALL = 1.0 + 1.0e-9
+# Nats by which the same function, written in another way, may differ.
+_LOST_BY_ROUNDING = 1.0
+# Constants that grow by more than this factor, in units of 1 or of the largest, have run off,
+# unless that gains this many nats.
+_FAR, _WORTH_THE_WAY = 1.0e4, 3.0
+# Increment of a constant for a derivative, as a part of it.
+_INCREMENT = 1.0e-6
+# The constants of a transform that changes nothing.
+_IDLE = {"a": 1.0, "b": 0.0}
 
-
-class Deviations(NamedTuple):
-    """How well the data know constants; those that are fixed have zeros."""
-
-    deviation: np.ndarray
-    """Standard deviation of each, had these rows to do for all."""
-    natural: np.ndarray
-    """How far each moves y by its spread."""
-    loose: np.ndarray
-    """Which of them others can make up for, so that the data know them only together."""
-    n_seen: int
-    """Directions among them that the data see."""
+#: Where a constant is: tree, node and name.
+Place = tuple[int, int, str]
+Stop = Callable[[], bool]
 
 
-class Sight:
-    """Some training rows, and what the residuals of an expression are there.
+def _never() -> bool:
+    return False
 
-    Constants do not need all rows of a large table: every so many is taken.
+
+def _places(trees: Sequence[np.ndarray]) -> Iterator[Place]:
+    for k, tree in enumerate(trees):
+        for i in np.flatnonzero(tree["op"] == opcodes.LT):
+            for name in _IDLE:
+                yield k, int(i), name
+
+
+class Terms:
+    """Terms on at most 2,000 rows, spread over a table; their constants are changed in place.
 
     Parameters
     ----------
-    columns : ndarray of shape (n_columns, n_rows)
+    trees : sequence of ndarray
+    columns : ndarray of shape (n_columns, n_rows or more)
     y, weights : ndarray of shape (n_rows,)
+        The response, centred and scaled, and the row weights.
     noise_prior : tuple
-        Shape and scale of the prior of the noise variance, for y in units of `y_scale`.
-    y_scale : float
-        Spread of y.
-    places : sequence of int, optional
-        How expressions number these columns; by default from 0 on.
-    n : float, optional
-        The number of rows that these stand for; by default the sum of their weights.
+    known : sequence of ndarray
+        The known terms, whose constants stay.
     """
 
-    def __init__(
-        self,
-        columns: np.ndarray,
-        y: np.ndarray,
-        weights: np.ndarray,
-        noise_prior: tuple[float, float],
-        y_scale: float,
-        places: Sequence[int] | None = None,
-        n: float | None = None,
-    ):
+    def __init__(self, trees, columns, y, weights, noise_prior, known=()):
         step = -(-len(y) // MOST_ROWS)
-        self._root = np.sqrt(weights[::step]) / y_scale
-        self._table = columns[:, ::step]
-        if places is not None:
-            # Columns that no expression reads need no values.
-            self._table = np.zeros((max(places) + 1, len(self._root)))
-            self._table[list(places)] = columns[:, ::step]
-        self._y, self.n = y[::step], float(weights.sum()) if n is None else n
-        self.share = self.n / max(float(weights[::step].sum()), 1e-300)
-        self.noise_prior = noise_prior
-        self.nu, self.lam = noise_prior
-        self.y_scale = y_scale
+        self.trees: list[np.ndarray] = [tree.copy() for tree in trees]
+        self._columns = np.ascontiguousarray(columns[:, : len(y)][:, ::step])
+        self._y = y[::step]
+        self._root = np.sqrt(weights[::step])
+        self._known = evaluate_trees(list(known), self._columns)
+        self.n = float(weights.sum())
+        self._weight = max(weights[::step].sum(), 1e-300)
+        self._noise_prior = float(noise_prior[0]), float(noise_prior[1])
 
-    def __len__(self) -> int:
-        return len(self._y)
+    def get(self, places: Sequence[Place]) -> np.ndarray:
+        """Return the constants at these places."""
+        return np.array([self.trees[k][i][name] for k, i, name in places])
 
-    def residual(self, expression: ex.Expression) -> Residual:
-        """Return the function from constants to residuals, in units of the spread of y.
+    def set(self, places: Sequence[Place], values: np.ndarray) -> None:
+        """Change the constants at these places."""
+        for (k, i, name), value in zip(places, values, strict=True):
+            self.trees[k][i][name] = value
 
-        The constants of an expression are the best on all rows. Where these are only some, what
-        other constants would gain here by chance is taken out of y.
+    def residual(self) -> np.ndarray:
+        """Return the weighted residuals with coefficients solved for; nan where there are none."""
+        values = np.vstack([self._known, evaluate_trees(self.trees, self._columns)])
+        return residuals(values, self._y, self._root)
+
+    def log_likelihood(self) -> float:
+        """Return the collapsed log-likelihood on these rows, as if they were all."""
+        nu, lam = self._noise_prior
+        rss = float(np.sum(self.residual() ** 2)) * self.n / self._weight
+        if not np.isfinite(rss):
+            return -np.inf
+        return -0.5 * (self.n - 1.0 + nu) * np.log(nu * lam + rss)
+
+    def tidy(self) -> None:
+        """Bring the terms to their normal form, unless their numbers are too extreme for it."""
+        before, trees = self.log_likelihood(), self.trees
+        with np.errstate(all="ignore"):
+            self.trees = [normal_form(tree) for tree in trees]
+        if not self.log_likelihood() >= before - _LOST_BY_ROUNDING:
+            self.trees = trees
+
+    def optimise(self, places: Sequence[Place], stop: Stop = _never) -> None:
+        """Bring the constants at these places to their best values; never to worse ones.
+
+        They stay as they are when it is time to `stop` before that is done.
         """
-        y = self._y
+        if not places or len(places) > len(self._y):
+            return
+        before, start = self.log_likelihood(), self.get(places)
+        if not np.isfinite(before):
+            return
 
         def residual(values: np.ndarray) -> np.ndarray:
+            self.set(places, values)
+            return self.residual()
+
+        try:
+            found = refit(until(stop, residual), start)
+        except OutOfTime:
+            found = start
+        self.set(places, found)
+        gain = self.log_likelihood() - before
+        # Where constants can make up for each other, they run off and next to nothing is gained.
+        far = np.abs(found).max() > _FAR * max(1.0, np.abs(start).max())
+        if not gain >= (_WORTH_THE_WAY if far else 0.0):
+            self.set(places, start)
+
+
+def tidied(trees, columns, y, weights, noise_prior, known=()) -> tuple[np.ndarray, ...]:
+    """Return the trees with what coefficients and intercept can take over left out."""
+    terms = Terms(trees, columns, y, weights, noise_prior, known)
+    terms.tidy()
+    return tuple(terms.trees)
+
+
+def polish(
+    trees, columns, y, weights, noise_prior, known=(), stop: Stop = _never
+) -> tuple[np.ndarray, ...]:
+    """Return the trees with their constants optimised, idle ones left out, until it has to stop."""
+    terms = Terms(trees, columns, y, weights, noise_prior, known)
+    if not np.isfinite(terms.log_likelihood()):
+        return tuple(trees)
+    terms.tidy()
+    free = list(_places(terms.trees))
+    terms.optimise(free, stop)
+    # A constant that is free costs half a log of the rows under the unit-information prior.
+    allowed = 0.5 * np.log1p(terms.n)
+    for place in list(free):
+        if stop():
+            break
+        others = [other for other in free if other != place]
+        before, kept = terms.log_likelihood(), terms.get(free)
+        terms.set([place], np.array([_IDLE[place[2]]]))
+        terms.optimise(others, stop)
+        if terms.log_likelihood() >= before - allowed:
+            free = others
+        else:
+            terms.set(free, kept)
+    return tuple(_without_idle(tree) for tree in terms.trees)
+
+
+def _without_idle(tree: np.ndarray) -> np.ndarray:
+    """Return a tree without transforms that change nothing."""
+    idle = (tree["op"] == opcodes.LT) & (tree["a"] == 1.0) & (tree["b"] == 0.0)
+    return tree[~idle]
+
+
+def free_constants(trees: Sequence[np.ndarray], first: int) -> list[Place]:
+    """Return the constants of the trees from `first` on, but for those of idle 1s and 0s."""
+    return [
+        (k, i, name)
+        for k, i, name in _places(trees)
+        if k >= first and trees[k][i][name] != _IDLE[name]
+    ]
+
+
+def newton_step(
+    trees: Sequence[np.ndarray],
+    places: Sequence[Place],
+    columns: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+) -> tuple[np.ndarray, ...] | None:
+    """Return the trees with constants one step nearer to their best; None if there is no step.
+
+    It is one least-squares problem: y on the terms and on their derivatives by the constants. A
+    constant moves by the coefficient of its derivative over that of its term (Gauss and Newton),
+    which near the best constants doubles the digits that are right.
+
+    Parameters
+    ----------
+    trees : sequence of ndarray
+        All terms, the known ones too.
+    places : sequence of tuple
+        The constants that move.
+    columns : ndarray of shape (n_columns, n_rows)
+    y, weights : ndarray of shape (n_rows,)
+    """
+    moved, increments = [], []
+    for k, i, name in places:
+        tree = trees[k].copy()
+        value = float(tree[i][name])
+        tree[i][name] = value + _INCREMENT * max(1.0, abs(value))
+        increments.append(float(tree[i][name]) - value)
+        moved.append(tree)
+    owners = [k for k, _, _ in places]
+
+    def blocks() -> Iterator[np.ndarray]:
+        for start in range(0, len(y), ROWS_AT_ONCE):
+            rows = slice(start, min(start + ROWS_AT_ONCE, len(y)))
             with np.errstate(all="ignore"):
-                found = ex.evaluate(ex.with_constants(expression, values), self._table)
-                result = self._root * (y - found)
-            return result if np.isfinite(result).all() else np.full(len(y), 1e6)
+                values = evaluate_trees([*trees, *moved], columns[:, rows])
+                slopes = (values[len(trees) :] - values[owners]) / np.array(increments)[:, None]
+                root = np.sqrt(weights[rows])
+                block = (
+                    np.vstack([np.ones(len(root)), values[: len(trees)], slopes, y[rows]]) * root
+                )
+            yield block
 
-        values = np.array(list(ex.constants(expression)))
-        if self.share > _ALL and len(values):
-            base = residual(values)
-            columns = slopes(residual, values, base, self.y_scale)
-            columns = np.nan_to_num(columns / _largest(columns), nan=0.0, posinf=0.0, neginf=0.0)
-            directions, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-            seen = directions[:, sizes > _SEEN * sizes[0]]
-            y = y - seen @ (seen.T @ base) / self._root
-        return residual
-
-    def deviations(self, expression: ex.Expression) -> tuple[np.ndarray, float]:
-        """Return the posterior standard deviation of each constant, from left to right.
-
-        It is that of the normal law that fits the posterior at the values given, with the noise
-        at its estimate; infinite for a constant that the data know nothing about. The second
-        result is the degrees of freedom of that estimate.
-        """
-        values = np.array(list(ex.constants(expression)))
-        found = self.deviations_of(self.residual(expression), values, np.ones(len(values), bool))
-        deviation = np.where(found.loose, np.inf, found.deviation / np.sqrt(self.share))
-        return deviation, float(freedom(self.n, found.n_seen, self.noise_prior))
-
-    def deviations_of(self, residual: Residual, values: np.ndarray, free: np.ndarray) -> Deviations:
-        """Return how far the residuals at these rows know those of the constants that are free."""
-        base = residual(values)
-        deviation, natural = np.zeros((2, len(values)))
-        loose = np.zeros(len(values), dtype=bool)
-        if not free.any():
-            return Deviations(deviation, natural, loose, 0)
-        jacobian = slopes(
-            lambda part: residual(with_free(values, free, part)), values[free], base, self.y_scale
-        )
-        scale = _largest(jacobian)
-        jacobian = np.nan_to_num(jacobian / scale, nan=0.0, posinf=0.0, neginf=0.0)
-        _, sizes, directions = np.linalg.svd(jacobian, full_matrices=False)
-        seen = sizes > _SEEN * sizes[0]
-        n_seen = int(seen.sum())
-        inverse = directions[seen] / sizes[seen, None]
-        loose[free] = 1.0 - np.sum(directions[seen] ** 2, axis=0) > _LOOSE
-        squares = self.nu * self.lam + self.share * float(np.sum(base**2))
-        noise = squares / float(freedom(self.n, n_seen, self.noise_prior))
-        with np.errstate(over="ignore"):  # a constant that may be anything is not rounded
-            deviation[free] = np.sqrt(noise * np.sum(inverse**2, axis=0)) / scale
-            natural[free] = 1.0 / (scale * np.sqrt(np.maximum(np.mean(jacobian**2, axis=0), 1e-30)))
-        return Deviations(deviation, natural, loose, n_seen)
-
-    def loss(self, expression: ex.Expression, values: Sequence[float]) -> float:
-        """Return by how many nats other constants are worse."""
-        residual = self.residual(expression)
-        before, after = (
-            self.nu * self.lam + self.share * float(np.sum(residual(np.array(some)) ** 2))
-            for some in (list(ex.constants(expression)), values)
-        )
-        return 0.5 * (self.n - 1.0 + self.nu) * float(np.log(after / before))
-
-    def digits(self, expression: ex.Expression) -> list[int]:
-        """Return how many significant digits of each constant the data support.
-
-        The last one is the second digit of its standard deviation. Constants that the data know
-        only together need more: as many as it takes that rounding costs next to nothing.
-        """
-        values = np.array(list(ex.constants(expression)))
-        deviation, _ = self.deviations(expression)
+    solution = solve_blocks(blocks())
+    if solution is None:
+        return None
+    result = [tree.copy() for tree in trees]
+    for (k, i, name), slope in zip(places, solution[1 + len(trees) :], strict=True):
         with np.errstate(all="ignore"):
-            known = np.floor(np.log10(np.abs(values))) - np.floor(np.log10(deviation)) + 2.0
-        # Constants that others can make up for need about as many as those that are known best.
-        least = max([1.0, *known[np.isfinite(known)]])
-        known = np.maximum(1.0, np.nan_to_num(known, nan=1.0, neginf=least, posinf=_MOST_DIGITS))
-        rms = np.sqrt(np.mean(self.residual(expression)(values) ** 2))
-        most = _FEW_DIGITS if rms < _EXACT else _MOST_DIGITS
-        for more in range(most):
-            digits = np.clip(known + more, 1, most).astype(int)
-            rough = list(ex.constants(ex.with_digits(expression, digits.tolist())))
-            if self.loss(expression, rough) <= _NEXT_TO_NOTHING:
-                return digits.tolist()
-        return [_FEW_DIGITS] * len(values)
-
-
-def _largest(columns: np.ndarray) -> np.ndarray:
-    """Return the size of columns by their largest entries: squares may overflow or vanish."""
-    scale = np.abs(columns).max(axis=0)
-    return np.where((scale > 0.0) & np.isfinite(scale), scale, 1.0)
-
-
-def with_free(values: np.ndarray, free: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """Return the values with other ones in the free places."""
-    result = values.copy()
-    result[free] = part
-    return result
+            result[k][i][name] += slope / solution[1 + k]
+        if not np.isfinite(result[k][i][name]):
+            return None
+    return tuple(result)

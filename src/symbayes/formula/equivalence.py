@@ -16,12 +16,12 @@ import numpy as np
 from .expression import CONSTANT, FEATURE, Expression, constants, evaluate
 from .operators import OPERATORS
 
-# Points of each kind, and how many of each reason are looked at closely.
+# Points of each kind, and how many are looked at closely for each reason to do so.
 _PER_KIND, _CLOSELY = 250, 32
 _SCALES = (0.1, 1.0, 3.0, 10.0, 100.0, 1.0e4)
 _DIGITS, _ROUNDING = 60, 1.0e-45
-# Each value is computed so many times more with noise, and a difference up to so many times what
-# the noise makes of it means nothing.
+# Each value is computed three more times with noise, and a difference up to four times what the
+# noise makes of it means nothing.
 _NOISY, _SLACK = 3, 4
 # Beyond these powers of two numbers get too long to compute with.
 _FARTHEST = 20_000
@@ -32,15 +32,7 @@ class _Undecided(Exception):
 
 
 def equivalent(first: Expression, second: Expression, n_columns: int, rtol: float) -> bool:
-    """Return whether two expressions in the same columns are the same function.
-
-    Examples
-    --------
-    >>> from symbayes.formula.equivalence import equivalent
-    >>> from symbayes.formula.parser import parse
-    >>> equivalent(parse("(x + 1)^2", ["x"]), parse("x^2 + 2*x + 1", ["x"]), 1, 1e-9)
-    True
-    """
+    """Return whether two expressions in the same columns are the same function."""
     if first == second:
         return True
     points = _points(n_columns, [*constants(first), *constants(second)])

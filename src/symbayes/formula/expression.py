@@ -6,13 +6,12 @@ An expression is a nested tuple: ``("x", i)`` is column i, ``("c", value)`` a co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..kernels import opcodes
-from .operators import BY_OPCODE, OPERATORS
+from .operators import OPERATORS
 
 Expression = tuple
 
@@ -35,26 +34,6 @@ def affine(a: float, x: Expression, b: float) -> Expression:
     return ("-", product, _constant(-b)) if b < 0 else ("+", product, _constant(b))
 
 
-def from_nodes(nodes: np.ndarray, columns: Sequence[int]) -> Expression:
-    """Return the expression of a tree given as nodes in preorder.
-
-    `columns` translates the feature numbers of the nodes.
-    """
-    operands: list[Expression] = []
-    for node in nodes[::-1]:
-        op = int(node["op"])
-        if op == opcodes.FEATURE:
-            operands.append((FEATURE, int(columns[node["feature"]])))
-        elif op == opcodes.LT:
-            operands.append(affine(float(node["a"]), operands.pop(), float(node["b"])))
-        elif BY_OPCODE[op].arity == 1:
-            operands.append((BY_OPCODE[op].name, operands.pop()))
-        else:
-            left, right = operands.pop(), operands.pop()
-            operands.append((BY_OPCODE[op].name, left, right))
-    return operands.pop()
-
-
 def linear_combination(
     intercept: float, coefficients: Sequence[float], terms: Sequence[Expression]
 ) -> Expression:
@@ -74,6 +53,19 @@ def linear_combination(
     return affine(1.0, total, intercept)
 
 
+def integer_power(base: Expression, exponent: int) -> Expression:
+    """Return a power written with square, cube and products."""
+    if exponent < 0:
+        return ("inv", integer_power(base, -exponent))
+    if exponent == 1:
+        return base
+    if exponent % 2 == 0:
+        return ("square", integer_power(base, exponent // 2))
+    if exponent % 3 == 0:
+        return ("cube", integer_power(base, exponent // 3))
+    return ("*", integer_power(base, exponent - 1), base)
+
+
 def evaluate(expression: Expression, columns: np.ndarray) -> np.ndarray:
     """Return the value on a table given as an array of columns."""
     kind = expression[0]
@@ -88,7 +80,7 @@ def n_nodes(expression: Expression) -> int:
     """Return the number of nodes: operators, columns and constants."""
     if expression[0] in (FEATURE, CONSTANT):
         return 1
-    return 1 + sum(n_nodes(operand) for operand in expression[1:])
+    return 1 + sum(map(n_nodes, expression[1:]))
 
 
 def depth(expression: Expression) -> int:
@@ -102,31 +94,46 @@ def depth(expression: Expression) -> int:
     return deepest
 
 
+def _leaves(expression: Expression) -> Iterator[Expression]:
+    """Yield columns and constants from left to right."""
+    if expression[0] in (FEATURE, CONSTANT):
+        yield expression
+    else:
+        for operand in expression[1:]:
+            yield from _leaves(operand)
+
+
+def _with_leaves(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Return the expression with its columns and constants changed, from left to right."""
+    if expression[0] in (FEATURE, CONSTANT):
+        return change(expression)
+    return (expression[0], *(_with_leaves(operand, change) for operand in expression[1:]))
+
+
 def constants(expression: Expression) -> Iterator[float]:
     """Yield the constants from left to right."""
-    if expression[0] == CONSTANT:
-        yield expression[1]
-    elif expression[0] != FEATURE:
-        for operand in expression[1:]:
-            yield from constants(operand)
+    return (value for kind, value in _leaves(expression) if kind == CONSTANT)
 
 
 def features(expression: Expression) -> set[int]:
     """Return the columns that an expression reads."""
-    if expression[0] == FEATURE:
-        return {expression[1]}
-    if expression[0] == CONSTANT:
-        return set()
-    return set().union(*(features(operand) for operand in expression[1:]))
+    return {column for kind, column in _leaves(expression) if kind == FEATURE}
 
 
 def with_columns(expression: Expression, columns: Sequence[int]) -> Expression:
     """Return the expression with column i renumbered to `columns[i]`."""
-    if expression[0] == FEATURE:
-        return (FEATURE, columns[expression[1]])
-    if expression[0] == CONSTANT:
-        return expression
-    return (expression[0], *(with_columns(operand, columns) for operand in expression[1:]))
+    return _with_leaves(
+        expression, lambda leaf: (FEATURE, columns[leaf[1]]) if leaf[0] == FEATURE else leaf
+    )
+
+
+def with_constants(expression: Expression, values: Iterable[float]) -> Expression:
+    """Return the expression with other constants, given from left to right."""
+    remaining = iter(values)
+    return _with_leaves(
+        expression,
+        lambda leaf: (CONSTANT, float(next(remaining))) if leaf[0] == CONSTANT else leaf,
+    )
 
 
 def to_sympy(expression: Expression, columns: Sequence[Any]) -> Any:
@@ -149,22 +156,8 @@ def to_sympy(expression: Expression, columns: Sequence[Any]) -> Any:
     return convert(expression)
 
 
-def with_constants(expression: Expression, values: Iterable[float]) -> Expression:
-    """Return the expression with other constants, given from left to right."""
-    remaining = iter(values)
-
-    def rebuild(node: Expression) -> Expression:
-        if node[0] == CONSTANT:
-            return (CONSTANT, float(next(remaining)))
-        if node[0] == FEATURE:
-            return node
-        return (node[0], *(rebuild(operand) for operand in node[1:]))
-
-    return rebuild(expression)
-
-
 def with_digits(expression: Expression, digits: Sequence[int]) -> Expression:
-    """Return the expression with constants of so many significant digits each."""
+    """Return the expression with each constant rounded to its number of significant digits."""
     values = [
         float(f"{value:.{n}g}") for value, n in zip(constants(expression), digits, strict=True)
     ]
@@ -197,6 +190,6 @@ def signs(expression: Expression, sign: int = 1) -> Iterator[int]:
         # Whatever is not in front stands behind a sign of its own, or in parentheses.
         first = {"neg": -sign, "*": sign, "/": sign}.get(kind, 1)
         if kind == "neg" and operands[0][0] in ("*", "/"):
-            first = 1  # a product that is negated stands in parentheses, too
+            first = 1  # a product that is negated stands in parentheses as well
         for operand, before in zip(operands, (first, -1 if kind == "-" else 1), strict=False):
             yield from signs(operand, before)

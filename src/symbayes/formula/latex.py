@@ -5,19 +5,23 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 
 from .expression import FEATURE, Expression, features
-from .operators import ATOM, NEGATION, OPERATORS, POWER
-from .printing import JOINERS, Form, Notation, is_plain_word, letter_and_index, number, shown, write
+from .operators import ATOM, NEGATION
+from .printing import (
+    JOINERS,
+    Notation,
+    forms,
+    is_plain_word,
+    letter_and_index,
+    name_strength,
+    number,
+    shown,
+    write,
+)
 
-FORMS = {
-    name: Form(
-        row.latex.format,
-        row.strength if row.latex_strength is None else row.latex_strength,
-        row.needs if row.latex_needs is None else row.latex_needs,
-    )
-    for name, row in OPERATORS.items()
-}
+_FORMS = forms("latex")
 
 # In braces what would get the space of an operator, or join what follows in some renderer.
 _SPECIAL = {
@@ -50,14 +54,7 @@ _LIKE_A_NUMBER = re.compile(r"\d|\\frac|\\mathrm\{\d")
 
 
 def to_latex(expression: Expression, names: Sequence[str], digits: int = 6) -> str:
-    r"""Return the expression in LaTeX.
-
-    Examples
-    --------
-    >>> from symbayes.formula.latex import to_latex
-    >>> print(to_latex(("/", ("c", 2.0), ("sqrt", ("x", 0))), ["x0"]))
-    \frac{2}{\sqrt{x_{0}}}
-    """
+    """Return the expression in LaTeX."""
     written = {i: latex_name(names[i]) for i in features(expression)}
     # Letters need nothing between them, words a space, and names of more than a word a sign.
     space = r" \, " if any(name.startswith(r"\mathrm") for name in written.values()) else " "
@@ -75,18 +72,9 @@ def to_latex(expression: Expression, names: Sequence[str], digits: int = 6) -> s
     def product(left: str, right: str) -> str:
         return left + (r" \cdot " if _LIKE_A_NUMBER.match(right) else space) + right
 
-    times = Form(product, FORMS["*"].strength, FORMS["*"].needs)
-    forms = {**FORMS, "*": times}
-    return write(expression, Notation(leaf, forms, r"\left({0}\right)", "-", "1", _power))
-
-
-def _power(exponent: int) -> Form:
-    return Form(f"{{0}}^{{{{{exponent}}}}}".format, POWER, (ATOM,))
-
-
-def name_strength(name: str) -> int:
-    """Return how tightly a column name binds: a power of more than a word needs parentheses."""
-    return ATOM if is_plain_word(name) else POWER
+    with_product = {**_FORMS, "*": replace(_FORMS["*"], write=product)}
+    notation = Notation(leaf, with_product, r"\left({0}\right)", "-", "1", "{0}^{{{1}}}")
+    return write(expression, notation)
 
 
 def latex_name(name: str) -> str:

@@ -9,13 +9,10 @@ from .expression import CONSTANT, FEATURE, Expression, features
 from .operators import ATOM, NEGATION, OPERATORS
 from .printing import GROUPED, Form, Notation, write
 
-# NumPy has every function of the table under the same name, but for the cube.
 _FORMS = {
-    name: Form(f"np.{name}({{0}})".format, ATOM, (0,))
+    name: GROUPED[name] if row.code is None else Form(row.code.format, ATOM, (0,) * row.arity)
     for name, row in OPERATORS.items()
-    if row.arity == 1
-} | {name: GROUPED[name] for name in ("+", "-", "*", "/", "neg", "inv")}
-_FORMS["cube"] = Form("cube({0})".format, ATOM, (0,))
+}
 
 _CUBE = """
     def cube(v):
@@ -43,19 +40,6 @@ def to_numpy_code(expression: Expression, names: Sequence[str], name: str = "for
     """Return the source of a function that computes what `evaluate` does, to the last bit.
 
     Column names stand only in comments, as Python writes strings: no name can end its line.
-
-    Examples
-    --------
-    >>> from symbayes.formula.numpy_code import to_numpy_code
-    >>> print(to_numpy_code(("*", ("c", 2.0), ("sin", ("x", 0))), ["a b"]))
-    import numpy as np
-    <BLANKLINE>
-    <BLANKLINE>
-    def formula(X):
-        ...
-        # x[0] is 'a b'
-        ...
-            return 2.0*np.sin(x[0])
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be a str, not {type(name).__name__}")

@@ -1,4 +1,9 @@
-"""The operators: one table that drives parsing, evaluation, printing, SymPy and LaTeX."""
+"""The operators: one table that drives whatever is done with them.
+
+A row says what an operator computes and how it is written in every notation. The parser, the
+printers, evaluation, SymPy, simplification, the search and the command line read the table; only
+compiled code has its own switch (`kernels/evaluate.py`), by the opcodes of `kernels/opcodes.py`.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +41,10 @@ class Operator:
     """Printed form, with `{0}` and `{1}` for the operands."""
     latex: str
     """LaTeX form."""
+    mathml: str
+    """MathML form."""
+    code: str | None = None
+    """Form in NumPy code, a call; None where it is the printed form."""
     strength: int = ATOM
     """How tightly the printed form binds."""
     needs: tuple[int, ...] = (0,)
@@ -46,81 +55,109 @@ class Operator:
     """`needs` in LaTeX and MathML, where it differs: a fraction needs no parentheses."""
     domain: str = "all reals"
     """Where it has a value; outside it is nan, or inf at a pole, and the state is rejected."""
-    symbol: str | None = None
-    """Infix symbol, for binary operators."""
+    aliases: tuple[str, ...] = ()
+    """Other names that a formula may use for it."""
+    commutative: bool = False
+    """Whether its operands may change places."""
+    exponent: float | None = None
+    """Its exponent, for a power."""
+
+    @property
+    def symbol(self) -> str | None:
+        """Infix symbol, for binary operators."""
+        return self.name if self.arity == 2 else None
 
 
-def _function(name, opcode, numpy, sympy, latex, domain="all reals", latex_strength=None):
+def _function(
+    name: str, opcode: int, latex: str = "", mathml: str = "", sympy: str = "", **fields: Any
+) -> Operator:
+    """Return the row of a function that NumPy, LaTeX and (unless told) SymPy call by its name."""
+    in_sympy = sympy or name
     return Operator(
-        name, 1, opcode, numpy, sympy, f"{name}({{0}})", latex, latex_strength=latex_strength,
-        domain=domain,
-    )  # fmt: skip
+        name,
+        1,
+        opcode,
+        numpy=getattr(np, name),
+        sympy=lambda module, x: getattr(module, in_sympy)(x),
+        text=f"{name}({{0}})",
+        latex=latex or rf"\{name}\left({{0}}\right)",
+        mathml=mathml or f"<mi>{name}</mi><mo>&#x2061;</mo><mrow><mo>(</mo>{{0}}<mo>)</mo></mrow>",
+        code=f"np.{name}({{0}})",
+        **fields,
+    )
 
 
 _TABLE = (
     Operator(
         "+", 2, opcodes.ADD, np.add, lambda sp, x, y: x + y,
-        "{0} + {1}", "{0} + {1}", SUM, (SUM, SUM), symbol="+",
+        text="{0} + {1}", latex="{0} + {1}", mathml="{0}<mo>+</mo>{1}",
+        strength=SUM, needs=(SUM, SUM), commutative=True,
     ),
     Operator(
         "-", 2, opcodes.SUB, np.subtract, lambda sp, x, y: x - y,
-        "{0} - {1}", "{0} - {1}", SUM, (SUM, PRODUCT), symbol="-",
+        text="{0} - {1}", latex="{0} - {1}", mathml="{0}<mo>&#x2212;</mo>{1}",
+        strength=SUM, needs=(SUM, PRODUCT),
     ),
     Operator(
         "*", 2, opcodes.MUL, np.multiply, lambda sp, x, y: x * y,
-        "{0}*{1}", "{0} {1}", PRODUCT, (PRODUCT, PRODUCT), symbol="*",
+        text="{0}*{1}", latex="{0} {1}", mathml="{0}<mo>&#x2062;</mo>{1}",
+        strength=PRODUCT, needs=(PRODUCT, PRODUCT), commutative=True,
     ),
     Operator(
         "/", 2, opcodes.DIV, np.divide, lambda sp, x, y: x / y,
-        "{0}/{1}", r"\frac{{{0}}}{{{1}}}", PRODUCT, (PRODUCT, POWER), latex_needs=(0, 0),
-        domain="second operand not 0", symbol="/",
+        text="{0}/{1}", latex=r"\frac{{{0}}}{{{1}}}",
+        mathml="<mfrac><mrow>{0}</mrow><mrow>{1}</mrow></mfrac>",
+        strength=PRODUCT, needs=(PRODUCT, POWER), latex_needs=(0, 0),
+        domain="second operand not 0",
     ),
     Operator(
         "neg", 1, opcodes.NEG, np.negative, lambda sp, x: -x,
-        "-{0}", "-{0}", NEGATION, (NEGATION,), latex_needs=(PRODUCT,),
+        text="-{0}", latex="-{0}", mathml="<mo>&#x2212;</mo>{0}",
+        strength=NEGATION, needs=(NEGATION,), latex_needs=(PRODUCT,),
     ),
     Operator(
         "inv", 1, opcodes.INV, np.reciprocal, lambda sp, x: 1 / x,
-        "1/{0}", r"\frac{{1}}{{{0}}}", PRODUCT, (POWER,), latex_needs=(0,), domain="not 0",
+        text="1/{0}", latex=r"\frac{{1}}{{{0}}}",
+        mathml="<mfrac><mn>1</mn><mrow>{0}</mrow></mfrac>",
+        strength=PRODUCT, needs=(POWER,), latex_needs=(0,), domain="not 0", exponent=-1,
     ),
     # lt(x) = a x + b never reaches a printer: a formula shows its constants.
     Operator(
         "lt", 1, opcodes.LT, lambda x, a=1.0, b=0.0: a * x + b,
-        lambda sp, x, a=1, b=0: a * x + b, "lt({0})", r"\operatorname{{lt}}\left({0}\right)",
+        lambda sp, x, a=1, b=0: a * x + b,
+        text="lt({0})", latex=r"\operatorname{{lt}}\left({0}\right)", mathml="<mi>lt</mi>{0}",
     ),
     _function(
-        "exp", opcodes.EXP, np.exp, lambda sp, x: sp.exp(x), r"e^{{{0}}}", latex_strength=POWER
+        "exp", opcodes.EXP, r"e^{{{0}}}", "<msup><mi>e</mi><mrow>{0}</mrow></msup>",
+        latex_strength=POWER,
     ),
+    _function("log", opcodes.LOG, domain="positive", aliases=("ln",)),
     _function(
-        "log", opcodes.LOG, np.log, lambda sp, x: sp.log(x), r"\log\left({0}\right)", "positive"
+        "sqrt", opcodes.SQRT, r"\sqrt{{{0}}}", "<msqrt>{0}</msqrt>", domain="not negative",
+        exponent=0.5,
     ),
-    _function(
-        "sqrt", opcodes.SQRT, np.sqrt, lambda sp, x: sp.sqrt(x), r"\sqrt{{{0}}}", "not negative"
+    Operator(
+        "abs", 1, opcodes.ABS, np.abs, lambda sp, x: abs(x),
+        text="abs({0})", latex=r"\left|{0}\right|",
+        mathml="<mrow><mo>|</mo>{0}<mo>|</mo></mrow>", code="np.abs({0})",
     ),
-    _function("abs", opcodes.ABS, np.abs, lambda sp, x: abs(x), r"\left|{0}\right|"),
     Operator(
         "square", 1, opcodes.SQUARE, np.square, lambda sp, x: x**2,
-        "{0}**2", "{0}^{{2}}", POWER, (ATOM,),
+        text="{0}**2", latex="{0}^{{2}}", mathml="<msup><mrow>{0}</mrow><mn>2</mn></msup>",
+        code="np.square({0})", strength=POWER, needs=(ATOM,), exponent=2,
     ),
     Operator(
         "cube", 1, opcodes.CUBE, lambda x: x * x * x, lambda sp, x: x**3,
-        "{0}**3", "{0}^{{3}}", POWER, (ATOM,),
+        text="{0}**3", latex="{0}^{{3}}", mathml="<msup><mrow>{0}</mrow><mn>3</mn></msup>",
+        code="cube({0})", strength=POWER, needs=(ATOM,), exponent=3,
     ),
-    _function("sin", opcodes.SIN, np.sin, lambda sp, x: sp.sin(x), r"\sin\left({0}\right)"),
-    _function("cos", opcodes.COS, np.cos, lambda sp, x: sp.cos(x), r"\cos\left({0}\right)"),
-    _function("tan", opcodes.TAN, np.tan, lambda sp, x: sp.tan(x), r"\tan\left({0}\right)"),
-    _function("tanh", opcodes.TANH, np.tanh, lambda sp, x: sp.tanh(x), r"\tanh\left({0}\right)"),
-    _function(
-        "arcsin", opcodes.ARCSIN, np.arcsin, lambda sp, x: sp.asin(x), r"\arcsin\left({0}\right)",
-        "[-1, 1]",
-    ),
-    _function(
-        "arccos", opcodes.ARCCOS, np.arccos, lambda sp, x: sp.acos(x), r"\arccos\left({0}\right)",
-        "[-1, 1]",
-    ),
-    _function(
-        "arctan", opcodes.ARCTAN, np.arctan, lambda sp, x: sp.atan(x), r"\arctan\left({0}\right)"
-    ),
+    _function("sin", opcodes.SIN),
+    _function("cos", opcodes.COS),
+    _function("tan", opcodes.TAN),
+    _function("tanh", opcodes.TANH),
+    _function("arcsin", opcodes.ARCSIN, sympy="asin", domain="[-1, 1]", aliases=("asin",)),
+    _function("arccos", opcodes.ARCCOS, sympy="acos", domain="[-1, 1]", aliases=("acos",)),
+    _function("arctan", opcodes.ARCTAN, sympy="atan", aliases=("atan",)),
 )  # fmt: skip
 
 #: All operators, by name.
@@ -128,6 +165,13 @@ OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE
 
 #: The same, by opcode.
 BY_OPCODE: dict[int, Operator] = {operator.opcode: operator for operator in _TABLE}
+
+#: Whole powers, with their exponents.
+POWERS: dict[str, int] = {
+    operator.name: int(operator.exponent)
+    for operator in _TABLE
+    if operator.exponent is not None and operator.exponent > 1
+}
 
 #: Sets of operators that have a name.
 OPERATOR_SETS: dict[str, tuple[str, ...]] = {
@@ -138,11 +182,10 @@ OPERATOR_SETS: dict[str, tuple[str, ...]] = {
     "all": tuple(OPERATORS),
 }
 
-
 # Other names of functions that a formula may use.
-FUNCTION_ALIASES = {"ln": "log", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}
+FUNCTION_ALIASES = {alias: operator.name for operator in _TABLE for alias in operator.aliases}
 
-# What other tools call them.
+# What other tools call operators, and what to write instead.
 _ALIASES = {
     "add": "'+'", "plus": "'+'", "sub": "'-'", "minus": "'-'", "mul": "'*'", "times": "'*'",
     "div": "'/'", "^": "'square' or 'cube'", "**": "'square' or 'cube'",

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from .expression import CONSTANT, FEATURE, Expression, depth, n_nodes
+from .expression import CONSTANT, FEATURE, Expression, depth, integer_power, n_nodes
 from .operators import FUNCTION_ALIASES, LARGEST_POWER, OPERATORS, did_you_mean, operator_hint
 
 _TOKEN = re.compile(
@@ -16,15 +16,15 @@ _TOKEN = re.compile(
     r"|(?P<name>[^\W\d]\w*)"
     r"|(?P<symbol>\*\*|[-+*/^(),])"
 )
-# Expressions are walked by recursion, which Python does not do without end.
+# Expressions are walked by recursion, which Python limits.
 _DEEPEST = 100
-# Powers of powers grow beyond all bounds in a short text.
+# A short text may hold powers of powers that grow beyond all bounds.
 _MOST_NODES = 10_000
 # A column of one of these names comes first. No "e", which is too likely a column.
 _NAMED_NUMBERS = {"pi": math.pi}
 _RAISED = tuple("⁰¹²³⁴⁵⁶⁷⁸⁹")
-_FUNCTIONS = [name for name in OPERATORS if name.isalpha() and name != "lt"]
-# Columns that a message lists.
+_FUNCTIONS = [name for name, row in OPERATORS.items() if row.arity == 1 and name != "lt"]
+# Columns that a message lists, at most.
 _LISTED = 20
 
 
@@ -71,7 +71,7 @@ class _Parser:
     def error(self, message: str, at: int | None = None) -> FormulaSyntaxError:
         if at is None:
             at = self.tokens[self.next][2]
-        # Whoever writes a name of several words as it is needs backticks, whatever went wrong.
+        # A name of several words needs backticks; say so, whatever went wrong.
         meant = [n for n in self.names if not n.isidentifier() and self.text.startswith(n, at)]
         hint = f"; write the column as `{max(meant, key=len)}`, in backticks" if any(meant) else ""
         return FormulaSyntaxError(f"{message}, at position {at} of {self.text!r}{hint}")
@@ -204,16 +204,3 @@ class _Parser:
         if len(self.names) > _LISTED:
             known += f" and {len(self.names) - _LISTED} more"
         raise self.error(f"{name!r} is not a column{hint}; known are {known}", at)
-
-
-def integer_power(base: Expression, exponent: int) -> Expression:
-    """Return a power written with square, cube and products."""
-    if exponent < 0:
-        return ("inv", integer_power(base, -exponent))
-    if exponent == 1:
-        return base
-    if exponent % 2 == 0:
-        return ("square", integer_power(base, exponent // 2))
-    if exponent % 3 == 0:
-        return ("cube", integer_power(base, exponent // 3))
-    return ("*", integer_power(base, exponent - 1), base)

@@ -20,11 +20,12 @@ from .operators import (
     NEGATION,
     OPERATORS,
     POWER,
+    POWERS,
     PRODUCT,
     SUM,
 )
 
-# So many significant digits tell every double from every other.
+# Significant digits that tell every double from every other.
 ALL_DIGITS = 17
 # Stands for an empty name.
 _BLANK = "\u2423"
@@ -58,9 +59,9 @@ class Notation:
     """What everything with a sign begins with."""
     one: str
     """The constant 1."""
-    power: Callable[[int], Form] | None = None
-    """How an integer power above the third is written; None where it is written as it is
-    computed, by squares, cubes and products."""
+    power: str | None = None
+    """How an integer power above the third is written, base and exponent for `{0}` and `{1}`; None
+    where it is written as it is computed, by squares, cubes and products."""
 
 
 def write(expression: Expression, notation: Notation) -> str:
@@ -73,11 +74,12 @@ def _written(expression: Expression, notation: Notation) -> tuple[str, int]:
     kind = expression[0]
     if kind not in OPERATORS:
         return notation.leaf(expression)
-    form, inner = notation.forms[kind], expression[1:]
-    if notation.power is not None:
+    form, inner, power = notation.forms[kind], expression[1:], notation.power
+    if power is not None:
         base, exponent = _as_power(expression)
         if 3 < exponent <= LARGEST_POWER:
-            form, inner, kind = notation.power(exponent), (base,), "power"
+            form = Form(lambda text: power.format(text, exponent), POWER, (ATOM,))
+            inner, kind = (base,), "power"
     parts = [_written(operand, notation) for operand in inner]
     if kind == "*" and parts[0][0] == notation.one:
         return parts[1]  # a factor that rounds to 1
@@ -100,14 +102,29 @@ def _written(expression: Expression, notation: Notation) -> tuple[str, int]:
 def _as_power(node: Expression) -> tuple[Expression, int]:
     """Return base and exponent; 1 for what is not a power, and for products that `parse` keeps."""
     kind = node[0]
-    if kind in ("square", "cube"):
+    if kind in POWERS:
         base, exponent = _as_power(node[1])
-        return base, (2 if kind == "square" else 3) * exponent
+        return base, POWERS[kind] * exponent
     if kind == "*" and node[2][0] != CONSTANT:
         base, exponent = _as_power(node[1])
         if exponent > 3 and base == node[2]:
             return base, exponent + 1
     return node, 1
+
+
+def forms(notation: str) -> dict[str, Form]:
+    """Return how all operators are written, by the column of the table for "latex" or "mathml".
+
+    Both are mathematics on paper and need the same parentheses.
+    """
+    return {
+        name: Form(
+            getattr(row, notation).format,
+            row.strength if row.latex_strength is None else row.latex_strength,
+            row.needs if row.latex_needs is None else row.latex_needs,
+        )
+        for name, row in OPERATORS.items()
+    }
 
 
 _TEXT = {name: Form(row.text.format, row.strength, row.needs) for name, row in OPERATORS.items()}
@@ -125,12 +142,6 @@ def to_text(expression: Expression, names: Sequence[str], digits: int = 6) -> st
 
     With 17 digits or more it is read back to the last bit. With fewer, sums of sums, products of
     products and powers of powers lose their parentheses.
-
-    Examples
-    --------
-    >>> from symbayes.formula.printing import to_text
-    >>> to_text(("*", ("c", 2.0), ("sin", ("x", 0))), ["a b"])
-    '2*sin(`a b`)'
     """
 
     def leaf(node: Expression) -> tuple[str, int]:
@@ -141,15 +152,11 @@ def to_text(expression: Expression, names: Sequence[str], digits: int = 6) -> st
 
     if digits >= ALL_DIGITS:
         return write(expression, Notation(leaf, GROUPED, "({0})", "-", "1"))
-    return write(expression, Notation(leaf, _TEXT, "({0})", "-", "1", _power))
-
-
-def _power(exponent: int) -> Form:
-    return Form(f"{{0}}**{exponent}".format, POWER, (ATOM,))
+    return write(expression, Notation(leaf, _TEXT, "({0})", "-", "1", "{0}**{1}"))
 
 
 def number(value: float, digits: int) -> str:
-    """Return a number with so many significant digits."""
+    """Return a number with this many significant digits."""
     text = f"{value:.{digits}g}"
     # The largest numbers would round to one that is none.
     return text if math.isfinite(float(text)) else f"{value:.{ALL_DIGITS}g}"
@@ -179,6 +186,11 @@ def is_plain_word(name: str) -> bool:
         and unicodedata.is_normalized("NFKC", name)
         and _LIKE_SIGNS.search(name) is None
     )
+
+
+def name_strength(name: str) -> int:
+    """Return how tightly a column name binds: a power of more than a word needs parentheses."""
+    return ATOM if is_plain_word(name) else POWER
 
 
 def letter_and_index(name: str) -> tuple[str, str] | None:

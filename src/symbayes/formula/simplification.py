@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from . import expression as ex
 from .equivalence import equivalent
-from .operators import LARGEST_POWER
-from .parser import integer_power
+from .operators import LARGEST_POWER, OPERATORS
 
 # SymPy may take minutes with longer expressions.
 _MOST_NODES = 60
 # Constants are worked out again, in another order.
 _RTOL = 1.0e-9
-
-_FUNCTIONS = {
-    "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan", "tanh": "tanh",
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "Abs": "abs",
-}  # fmt: skip
 
 
 def simplified(expression: ex.Expression) -> ex.Expression:
@@ -25,12 +20,6 @@ def simplified(expression: ex.Expression) -> ex.Expression:
 
     Columns are real numbers, so that ``sqrt(exp(x))`` is ``exp(x/2)`` and ``sqrt(x**2)`` is
     ``abs(x)``.
-
-    Examples
-    --------
-    >>> from symbayes.formula.parser import parse
-    >>> simplified(parse("x0 + x0 + sin(x0)**2 + cos(x0)**2", ["x0"]))
-    ('+', ('*', ('c', 2.0), ('x', 0)), ('c', 1.0))
     """
     import sympy
 
@@ -51,6 +40,16 @@ def simplified(expression: ex.Expression) -> ex.Expression:
     return best
 
 
+@cache
+def _functions() -> dict[Any, str]:
+    """Return the operators that are functions in SymPy, by its classes."""
+    import sympy
+
+    x = sympy.Symbol("x", real=True)
+    forms = {row.name: row.sympy(sympy, x) for row in OPERATORS.values() if row.arity == 1}
+    return {type(form): name for name, form in forms.items() if isinstance(form, sympy.Function)}
+
+
 def _from_sympy(form: Any, place: dict[Any, int]) -> ex.Expression | None:
     """Return a SymPy expression as ours; None if it has something that we have not."""
     import sympy
@@ -62,7 +61,7 @@ def _from_sympy(form: Any, place: dict[Any, int]) -> ex.Expression | None:
         return (ex.CONSTANT, float(value)) if value.is_real and value.is_finite else None
     if form.is_Pow and form.base != sympy.E:
         return _power(form, place)
-    name = _FUNCTIONS.get(type(form).__name__)
+    name = _functions().get(type(form))
     if name is not None or form.is_Pow:
         inner = _from_sympy(form.args[0] if name else form.exp, place)
         return None if inner is None else (name or "exp", inner)
@@ -80,7 +79,7 @@ def _power(form: Any, place: dict[Any, int]) -> ex.Expression | None:
         return None
     if form.exp.q == 2:
         base = ("sqrt", base)
-    return integer_power(base, int(whole))
+    return ex.integer_power(base, int(whole))
 
 
 def _series(form: Any, place: dict[Any, int]) -> ex.Expression | None:

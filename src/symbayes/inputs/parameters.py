@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .guesses import texts_of
 from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior, require_real, terms_prior
 from .sampler_settings import SAMPLERS, PaperSampler, Sampler, TemperedSampler
+from .user_formulas import texts_of
 
 #: Rules by which the best formula is chosen.
 RULES = ("probability", "one_standard_error", "accuracy")

@@ -1,13 +1,17 @@
-"""What a user may believe beforehand: sizes of trees, constants, noise, number of terms."""
+"""What a user may believe beforehand: trees, constants, columns, noise, number of terms."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 
+import numpy as np
+
 from ..formula.operators import OPERATORS, operator_hint
+from ..kernels import opcodes
 
 
 def require_real(owner: str, name: str, value: object) -> float:
@@ -168,7 +172,7 @@ class NoisePrior:
 
     @classmethod
     def about(cls, share: float, rows: float = 10.0) -> NoisePrior:
-        """Return the belief that noise is about so large.
+        """Return the belief that noise is about this part of the spread of y.
 
         Parameters
         ----------
@@ -253,3 +257,164 @@ def terms_prior(n_terms: object) -> TermsPrior | int:
     if n_terms < 1:
         raise ValueError(f"n_terms is {n_terms}; it must be at least 1, or 'auto'")
     return int(n_terms)
+
+
+def check_buildable(weights: Mapping[str, float], tree_prior: TreePrior, n_features: int) -> None:
+    """Refuse beliefs under which no tree but a constant one could be built."""
+    if n_features < 1:
+        raise ValueError("no column has a positive weight, so no tree can be built")
+    if tree_prior.max_nodes < 2:
+        return  # every tree is a single column, whatever the operators
+    smallest = 1 + min(OPERATORS[name].arity for name in weights)
+    if smallest > tree_prior.max_nodes:
+        raise ValueError(
+            f"no tree can be built: the operators {', '.join(weights)} need at least {smallest} "
+            f"nodes and tree_prior.max_nodes is {tree_prior.max_nodes}; raise max_nodes or add an "
+            "operator with one operand"
+        )
+
+
+def resolve_feature_weights(
+    feature_weights: Mapping[str | int, float] | Sequence[float] | None,
+    names: Sequence[str],
+    used: np.ndarray,
+) -> np.ndarray:
+    """Return the weights of the columns in use, summing to 1.
+
+    A sequence gives a weight to each column; a mapping names some columns, by name or position,
+    and the others have weight 1.
+    """
+    weights = np.ones(len(names))
+    if isinstance(feature_weights, Mapping):
+        for key, weight in feature_weights.items():
+            weights[_column_index(key, names)] = _weight(key, weight)
+    elif feature_weights is not None:
+        if isinstance(feature_weights, str) or not (
+            hasattr(feature_weights, "__len__") and hasattr(feature_weights, "__getitem__")
+        ):
+            raise TypeError(
+                "feature_weights must be a sequence with a weight for each column, or a dict, not "
+                f"{type(feature_weights).__name__}"
+            )
+        if len(feature_weights) != len(names):
+            raise ValueError(
+                f"feature_weights has {len(feature_weights)} entries and X has {len(names)} "
+                "columns; pass one weight per column, or a dict for some of them"
+            )
+        for i, weight in enumerate(feature_weights):
+            weights[i] = _weight(names[i], weight)
+    weights = weights[used]
+    total = weights.sum()
+    if not 0 < total < np.inf:
+        raise ValueError(
+            "feature_weights must have a positive, finite sum over the columns that vary; give at "
+            "least one of them a positive weight"
+        )
+    return weights / total
+
+
+def _column_index(key: str | int, names: Sequence[str]) -> int:
+    if isinstance(key, str):
+        if key not in names:
+            raise ValueError(
+                f"feature_weights: there is no column {key!r}; the columns are "
+                f"{', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}"
+            )
+        return names.index(key)
+    if isinstance(key, bool) or not isinstance(key, int | np.integer):
+        raise TypeError(f"feature_weights: a column is a name or a position, not {key!r}")
+    if not 0 <= key < len(names):
+        raise ValueError(f"feature_weights: there is no column {key}; X has {len(names)} columns")
+    return int(key)
+
+
+def _weight(key: str | int, weight: float) -> float:
+    value = require_real("feature_weights", f"the weight of {key!r}", weight)
+    if value < 0:
+        raise ValueError(
+            f"feature_weights: the weight of {key!r} is {weight}; it must not be negative"
+        )
+    return value
+
+
+class StatePrior:
+    """The log prior of a state, up to a constant.
+
+    Weights of operators are at their prior means. Those of columns are integrated out where they
+    are learned: among many columns, one that is used already costs little to use again. The
+    variances of the constants are integrated out one by one. It ranks states; the samplers never
+    need it, since everything but ratios cancels.
+
+    States are ranked between rounds, while threads wait. So all logarithms are taken once.
+    """
+
+    def __init__(
+        self,
+        tree: TreePrior,
+        terms: TermsPrior | int,
+        operator_weights: Mapping[str, float],
+        feature_weights: np.ndarray,
+        concentration: np.ndarray,
+    ):
+        """`concentration` is that of the Dirichlet prior of columns, empty if they are fixed."""
+        splits = [tree.split_probability(depth) for depth in range(int(tree.max_nodes) + 1)]
+        self._term = 0.0 if isinstance(terms, int) else math.log(terms.decay)
+        self._splits = [math.log(split) for split in splits]
+        self._leaves = [math.log1p(-split) for split in splits]
+        self._operators = {
+            OPERATORS[name].opcode: (OPERATORS[name].arity, math.log(weight))
+            for name, weight in operator_weights.items()
+        }
+        self._slope = _Student(tree.slope_shape, tree.slope_scale)
+        self._offset = _Student(tree.offset_shape, tree.offset_scale)
+        with np.errstate(divide="ignore"):
+            self._columns = np.log(feature_weights).tolist()
+        self._concentration = concentration.tolist()
+        self._total = float(concentration.sum())
+
+    def __call__(self, trees: Sequence[np.ndarray]) -> float:
+        """Return the log prior of a state."""
+        total = len(trees) * self._term
+        columns: Counter[int] = Counter()
+        for nodes in trees:
+            depths = [0]
+            for i, op in enumerate(nodes["op"].tolist()):
+                depth = depths.pop()
+                if op == opcodes.FEATURE:
+                    total += self._leaves[depth]
+                    columns[int(nodes["feature"][i])] += 1
+                    continue
+                arity, log_weight = self._operators[op]
+                total += self._splits[depth] + log_weight
+                depths += [depth + 1] * arity
+                if op == opcodes.LT:
+                    total += self._slope(float(nodes["a"][i]) - 1.0)
+                    total += self._offset(float(nodes["b"][i]))
+        return total + self._log_columns(columns)
+
+    def _log_columns(self, counts: Counter[int]) -> float:
+        """Return the log prior of the columns at the leaves: independent, or from Polya's urn."""
+        if not self._concentration:
+            return sum(n * self._columns[column] for column, n in counts.items())
+        result = math.lgamma(self._total) - math.lgamma(self._total + counts.total())
+        for column, n in counts.items():
+            own = self._concentration[column]
+            if own == 0.0:
+                return -math.inf
+            result += math.lgamma(own + n) - math.lgamma(own)
+        return result
+
+
+class _Student:
+    """The log density of a normal whose variance is IG(nu / 2, nu scale / 2)."""
+
+    def __init__(self, nu: float, scale: float):
+        self._constant = (
+            math.lgamma(0.5 * (nu + 1.0))
+            - math.lgamma(0.5 * nu)
+            - 0.5 * math.log(nu * math.pi * scale)
+        )
+        self._power, self._unit = 0.5 * (nu + 1.0), nu * scale
+
+    def __call__(self, x: float) -> float:
+        return self._constant - self._power * math.log1p(x * x / self._unit)

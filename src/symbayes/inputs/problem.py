@@ -27,9 +27,8 @@ from ..kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from ..kernels.rng import seed_state
 from ..kernels.tree import NODE, SWAPS, UNLIMITED, MoveScratch
 from ..kernels.tree_prior import Prior
-from .known_terms import orthonormal, without
-from .prior import NoisePrior, TermsPrior, TreePrior
-from .state_prior import StatePrior
+from .prior import NoisePrior, StatePrior, TermsPrior, TreePrior
+from .user_formulas import orthonormal, without
 from .validation import Table, padded_columns
 
 #: Rows of a large table that are read at once.
@@ -118,7 +117,7 @@ class Problem:
         return weights / weights.sum() * min(used, most)
 
     def log_prior(self, trees: Sequence[np.ndarray]) -> float:
-        """Return the log prior of a state, up to a constant (see `state_prior.py`)."""
+        """Return the log prior of a state, up to a constant (see `StatePrior`)."""
         return self._state_prior(trees)
 
     @cached_property
@@ -258,7 +257,7 @@ def make_problem(
 ) -> Problem:
     """Bring a validated table and the user's beliefs into the form of the kernels.
 
-    `known` are trees in the columns in use; see `known_terms.py` for what is asked of them.
+    `known` are trees in the columns in use; see `user_formulas.py` for what is asked of them.
     """
     columns = table.padded
     if columns is None:

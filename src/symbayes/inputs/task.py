@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 
 from ..formula.operators import operator_weights
-from .column_weights import check_buildable, resolve_feature_weights
-from .guesses import guessed_trees, known_trees, texts_of
-from .known_terms import check_known
 from .parameters import check_parameters, check_seed, terms_for
-from .prior import TermsPrior, TreePrior, noise_prior
+from .prior import (
+    TermsPrior,
+    TreePrior,
+    check_buildable,
+    noise_prior,
+    resolve_feature_weights,
+)
 from .problem import Problem, make_problem
 from .sampler_settings import Sampler
-from .validation import Table, check_table, feature_names, target_name
+from .user_formulas import check_known, guessed_trees, known_trees, texts_of
+from .validation import Table, check_table, feature_names
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,6 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     terms = terms_for(sampler, model.n_terms)
     weights = operator_weights(model.operators)
     table = check_table(model, X, y, sample_weight)
-    model._target = target_name(y)
     problem = _problem(model, sampler, table, weights, terms)
     return Task(sampler, random_state, table, problem, _guesses(model, problem, table))
 

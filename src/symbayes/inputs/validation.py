@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from ..cautions import DataWarning, Remedy
 from ..kernels.chain import zeros
 from ..kernels.evaluate import padded
-from .column_types import lost_digits, refuse_text
 
 FEWEST_ROWS = 3
 # Fewer rows than these get a warning.
 _FEW_ROWS = 8
-#: Tables with more rows are gone through in blocks, and spared arrays that are not needed.
+#: Tables with more rows are read in blocks, and spared arrays that are not needed.
 LARGE = 100_000
 # Below this, floating-point numbers lose their digits.
 _SMALLEST_SPREAD = 1.0e-305
@@ -25,10 +29,12 @@ _SMALLEST_SPREAD = 1.0e-305
 _LARGEST = 1.0e303
 # With more rows, the rounding errors of a log-likelihood are as large as what decides.
 _MOST_WEIGHT = 1.0e15
-
-
-class DataWarning(UserWarning):
-    """Something in the data was left out or looks unintended."""
+# All whole numbers up to here are doubles; of those beyond, most are not.
+_LARGEST_WHOLE = 2**53
+# Kinds of NumPy types that are not numbers, or may hold what is not.
+_NOT_NUMBERS = "OUScmM"
+# Columns that a message names, at most.
+_MOST_NAMES = 5
 
 
 @dataclass(frozen=True)
@@ -46,11 +52,11 @@ class Table:
     position: np.ndarray | None = None
     """Numbers of the rows in the user's table; None counts them from 0."""
     padded: np.ndarray | None = None
-    """The columns in use as the kernels want them, one a row, with the padding; where all are in
+    """The columns in use as the kernels want them, one per row, with the padding; where all are in
     use, `X` is a view of it. So a large table is copied only once."""
 
     def sample(self, most: int) -> Table:
-        """Return at most so many of the rows, at random but always the same ones."""
+        """Return at most `most` of the rows, at random but always the same ones."""
         n = len(self.y)
         rows: Any = slice(None)
         if n > most:
@@ -62,7 +68,7 @@ class Table:
 
     @property
     def columns(self) -> np.ndarray:
-        """The columns in use, one a row."""
+        """The columns in use, one per row."""
         if self.padded is None:
             return self.X[:, self.used].T
         return self.padded[:, : len(self.y)]
@@ -74,7 +80,7 @@ class Table:
 
 
 def column_name(estimator: Any, i: int) -> str:
-    """Return how messages and formulas call column i."""
+    """Return the name of column i in messages and formulas."""
     names = getattr(estimator, "feature_names_in_", None)
     return f"x{i}" if names is None else str(names[i])
 
@@ -122,16 +128,18 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
         )
     if len(y) < _FEW_ROWS:
         warnings.warn(
-            f"{_count(len(y), 'row')} are too few to tell formulas apart: some fit by chance, so "
-            "do not trust their probabilities; add data, or say how noisy it is (noise_prior)",
-            DataWarning,
+            DataWarning(
+                f"{_count(len(y), 'row')} are too few to tell formulas apart: some fit by chance, "
+                "so do not trust their probabilities; add data, or ",
+                Remedy.TELL_NOISE,
+            ),
             stacklevel=4,
         )
     elif ((y == y.min()) | (y == y.max())).all():
         warnings.warn(
             f"y has only two values, {y.min():g} and {y.max():g}, and the noise is taken to be "
-            "normal: this is no classifier, and what it says of such a y is not to be trusted; use "
-            "one, such as logistic regression, or a y that was measured",
+            "normal: this is no classifier, so do not trust what it says about such a y; use one, "
+            "such as logistic regression, or a y that was measured",
             DataWarning,
             stacklevel=4,
         )
@@ -146,9 +154,9 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
 def padded_columns(
     X: np.ndarray, used: np.ndarray, n_rows: int, rows: slice | np.ndarray = slice(None)
 ) -> np.ndarray:
-    """Return some columns of a table, one a row, with copies of the first value behind them.
+    """Return some columns of a table, one per row, padded with copies of their first value.
 
-    Of the rows, those that `rows` says, which are `n_rows`.
+    `rows` says which rows to take, `n_rows` how many those are.
     """
     columns = zeros((len(used), padded(n_rows)))
     for column, i in zip(columns, used, strict=True):
@@ -177,7 +185,7 @@ def check_new_target(y: Any, n_rows: int) -> np.ndarray:
     if len(values) != n_rows:
         raise ValueError(
             f"y has {_count(len(values), 'value')} and X has {_count(n_rows, 'row')}; there must "
-            "be one value a row"
+            "be one value per row"
         )
     return values
 
@@ -192,14 +200,15 @@ def _count(n: int, what: str) -> str:
     return f"{n} {what}" + ("" if n == 1 else "s")
 
 
-def _what(values: np.ndarray) -> str:
-    n_nan, n_inf = int(np.isnan(values).sum()), int(np.isinf(values).sum())
-    parts = []
-    if n_nan:
-        parts.append(_count(n_nan, "NaN value"))
-    if n_inf:
-        parts.append(_count(n_inf, "inf value"))
-    return " and ".join(parts)
+def _list(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _not_finite(values: np.ndarray) -> str:
+    """Return how many values are NaN and how many are infinite, in words."""
+    counts = (int(np.isnan(values).sum()), "NaN value"), (int(np.isinf(values).sum()), "inf value")
+    return " and ".join(_count(n, what) for n, what in counts if n)
 
 
 def _refuse_not_finite(estimator: Any, X: np.ndarray) -> None:
@@ -207,11 +216,11 @@ def _refuse_not_finite(estimator: Any, X: np.ndarray) -> None:
     if not columns:
         return
     parts = [
-        f"{_what(X[~np.isfinite(X[:, i]), i])} in column {column_name(estimator, i)!r}"
-        for i in columns[:5]
+        f"{_not_finite(X[~np.isfinite(X[:, i]), i])} in column {column_name(estimator, i)!r}"
+        for i in columns[:_MOST_NAMES]
     ]
-    if len(columns) > 5:
-        parts.append(f"more in {_count(len(columns) - 5, 'other column')}")
+    if len(columns) > _MOST_NAMES:
+        parts.append(f"more in {_count(len(columns) - _MOST_NAMES, 'other column')}")
     raise ValueError(
         f"Input X contains {', '.join(parts)}; drop or impute those rows "
         "(NaN and inf have no place in a formula)"
@@ -229,10 +238,12 @@ def _refuse_too_large(what: str, values: np.ndarray) -> None:
 
 def _tell_lost_digits(lost: list[str]) -> None:
     if lost:
-        more = f"; and {_count(len(lost) - 5, 'more column')}" if len(lost) > 5 else ""
+        some, more = lost[:_MOST_NAMES], len(lost) - _MOST_NAMES
+        if more > 0:
+            some = [*some, f"and {_count(more, 'more column')}"]
         warnings.warn(
-            f"{'; '.join(lost[:5])}{more}: beyond 2**53, numbers here have only some 16 digits; "
-            "subtract a constant, or leave out what only identifies rows",
+            f"{'; '.join(some)}: beyond 2**53, numbers here have only some 16 digits; subtract a "
+            "constant, or leave out what only identifies rows",
             DataWarning,
             stacklevel=5,
         )
@@ -256,8 +267,8 @@ def _refuse_not_finite_y(y: Any) -> None:
     if y is None or values.ndim != 1 or not bad.any():
         return
     raise ValueError(
-        f"Input y contains {_what(values[bad])} (the first is in row {int(np.argmax(bad))}); drop "
-        "or impute those rows"
+        f"Input y contains {_not_finite(values[bad])} (the first is in row {int(np.argmax(bad))}); "
+        "drop or impute those rows"
     )
 
 
@@ -266,7 +277,7 @@ def _refuse_repeated_names(X: Any) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(
-            f"X has more than one column named {', '.join(map(repr, repeated[:5]))}, so a formula "
+            f"X has more than one column named {_list(list(map(repr, repeated)))}, so a formula "
             "could not tell them apart; rename them"
         )
 
@@ -281,7 +292,7 @@ def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
         weights = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(
-            "sample_weight must be an array with one number a row, not "
+            "sample_weight must be an array with one number per row, not "
             f"{type(sample_weight).__name__}"
         ) from None
     if weights.ndim == 0:
@@ -293,13 +304,13 @@ def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
         )
     if len(weights) != n_rows:
         raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight a row"
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight per row"
         )
     bad = ~np.isfinite(weights)
     if bad.any():
         raise ValueError(
-            f"sample_weight contains {_what(weights[bad])}; give those rows weight 0 to leave them "
-            "out"
+            f"sample_weight contains {_not_finite(weights[bad])}; give those rows weight 0 to "
+            "leave them out"
         )
     if (weights < 0).any():
         raise ValueError(
@@ -342,16 +353,14 @@ def _usable_columns(estimator: Any, X: np.ndarray, rows: slice | np.ndarray) -> 
             repeated.append((i, first))
     parts = []
     if constant:
-        names = ", ".join(repr(column_name(estimator, i)) for i in constant[:5])
-        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-        parts.append(f"constant: {names}{more}")
+        names = [repr(column_name(estimator, i)) for i in constant]
+        parts.append(f"constant: {_list(names)}")
     if repeated:
-        names = ", ".join(
+        names = [
             f"{column_name(estimator, i)!r} (the same as {column_name(estimator, j)!r})"
-            for i, j in repeated[:5]
-        )
-        more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
-        parts.append(f"duplicate: {names}{more}")
+            for i, j in repeated
+        ]
+        parts.append(f"duplicate: {_list(names)}")
     if not used:
         raise ValueError(
             "X has no column that varies (every feature is constant), so no formula can explain y; "
@@ -364,3 +373,120 @@ def _usable_columns(estimator: Any, X: np.ndarray, rows: slice | np.ndarray) -> 
             stacklevel=5,
         )
     return np.array(used)
+
+
+def refuse_text(values: Any, what: str) -> None:
+    """Complain about text and other things that are not numbers, before NumPy does it less well."""
+
+    def may_be_text(array: Any) -> bool:
+        return getattr(array.dtype, "kind", "f") in _NOT_NUMBERS
+
+    for where, column in _columns(values, what, may_be_text):
+        array = np.asarray(column)
+        if array.dtype.kind in _NOT_NUMBERS:
+            for value in array.ravel():
+                _refuse_value(value, where)
+
+
+def _refuse_value(value: Any, where: str) -> None:
+    if isinstance(value, complex | np.complexfloating):
+        raise ValueError(
+            f"Complex data not supported: {where} is complex; pass real and imaginary parts as two "
+            "columns"
+        )
+    if isinstance(value, str | bytes):
+        raise ValueError(
+            f"{where} contains text ({str(value)[:30]!r}); encode it as numbers, or leave it out"
+        )
+    if value is None or value is pd.NA or value is pd.NaT:
+        return  # becomes NaN, and is counted as such
+    if isinstance(value, date | timedelta | np.datetime64 | np.timedelta64):
+        raise TypeError(
+            f"{where} contains dates or time spans; turn them into numbers, for example days since "
+            "a start"
+        )
+    try:
+        float(value)
+    except OverflowError:
+        raise ValueError(
+            f"{where} contains a number that is too large to compute with ({str(value)[:30]}...); "
+            "divide it by a factor, or leave it out"
+        ) from None
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"argument must be a string or a number: {where} holds an object of type "
+            f"{type(value).__name__}; convert it to float"
+        ) from None
+
+
+def lost_digits(values: Any, what: str) -> list[str]:
+    """Return a sentence for each column with whole numbers that are not the same as doubles.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symbayes.inputs.validation import lost_digits
+    >>> lost_digits(np.array([[1, 2**53 + 1], [2, 2**60]]), "X")
+    ["column 'x1' of X has 9007199254740993, which becomes 9007199254740992"]
+    """
+    return [
+        f"{where} has {lost}, which becomes {float(lost):.0f}"
+        for where, column in _columns(values, what, _may_lose_digits)
+        if (lost := first_lost(column)) is not None
+    ]
+
+
+def first_lost(column: Any) -> int | None:
+    """Return the first whole number of a column that is not the same as a double."""
+    if not _may_lose_digits(column):
+        return None
+    array = np.asarray(column.dropna() if isinstance(column, pd.Series) else column)
+    if array.dtype.kind not in "iu":
+        return next((value for value in map(_whole, array.ravel()) if not _is_double(value)), None)
+    large = array[(array > _LARGEST_WHOLE) | (array < -_LARGEST_WHOLE)]
+    values = large.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # the largest become one more than there is
+        same = values.astype(array.dtype) == large
+    lost = large[~(same & (values < float(np.iinfo(array.dtype).max)))]
+    return int(lost[0]) if len(lost) else None
+
+
+def _may_lose_digits(values: Any) -> bool:
+    """Return whether it is worth a closer look: by type first, then by the extremes."""
+    kind = getattr(values.dtype, "kind", "")
+    if kind not in ("i", "u"):
+        return kind == "O"
+    if values.dtype.itemsize < 8 or values.size == 0:
+        return False
+    low, high = values.min(), values.max()
+    return low is not pd.NA and bool(low < -_LARGEST_WHOLE or high > _LARGEST_WHOLE)
+
+
+def _whole(value: Any) -> int:
+    """Return a whole number as it is, even from text, and 0 for anything else."""
+    if isinstance(value, str) and re.fullmatch(r"\s*[-+]?[0-9]{1,300}\s*", value):
+        return int(value)
+    return int(value) if isinstance(value, int | np.integer) else 0
+
+
+def _is_double(value: int) -> bool:
+    return abs(value) <= _LARGEST_WHOLE or int(float(value)) == value
+
+
+def _columns(values: Any, what: str, worth_a_look: Callable[[Any], bool]) -> list[tuple[str, Any]]:
+    """Return the columns of a table, each after the words for it; none of an array not worth it."""
+    if hasattr(values, "columns") and hasattr(values, "iloc"):
+        return [
+            (f"column {str(name)!r} of {what}", values.iloc[:, i])
+            for i, name in enumerate(values.columns)
+        ]
+    if isinstance(values, list | tuple):
+        try:
+            values = np.asarray(values)
+        except ValueError:
+            values = np.asarray(values, dtype=object)
+    if not hasattr(values, "dtype") or not worth_a_look(values):
+        return []
+    if what == "X" and getattr(values, "ndim", 0) == 2:
+        return [(f"column 'x{i}' of X", values[:, i]) for i in range(values.shape[1])]
+    return [(what, values)]

@@ -1,4 +1,4 @@
-"""The numbers by which compiled code knows the operators. `operators.py` gives them names."""
+"""The numbers by which compiled code knows the operators; `formula/operators.py` names them."""
 
 FEATURE = 0
 
@@ -20,10 +20,10 @@ ARCCOS = 15
 ARCTAN = 16
 
 # From here on two operands, so that the arity of an opcode is two comparisons.
-FIRST_BINARY = 17
-ADD = 17
-SUB = 18
-MUL = 19
-DIV = 20
+FIRST_BINARY = ARCTAN + 1
+ADD = FIRST_BINARY
+SUB = ADD + 1
+MUL = SUB + 1
+DIV = MUL + 1
 
-N_OPCODES = 21
+N_OPCODES = DIV + 1

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..cautions import Remedy
 from ..inputs.problem import Problem
 from ..kernels.moves.choice import MOVE_NAMES
 from ..samplers.trace import Trace
@@ -36,30 +37,25 @@ def _short(value: Any) -> str:
     return repr(value)
 
 
-def cut_short(trace: Trace) -> str | None:
-    """Return what to tell a user whose run kept less than was asked for, if so."""
-    draws = sum(len(chain) for chain in trace.chains)
-    first_look = "" if trace.warmed_up else (
-        "; warm-up was not finished, so the formulas are a first look and their probabilities mean "
-        "little"
-    )  # fmt: skip
+def cut_short(trace: Trace) -> tuple[str | Remedy, ...] | None:
+    """Return what to tell a user whose run kept less than was asked for, as parts of a warning."""
     if trace.interrupted:
-        return f"interrupted: the model is fitted on the {draws} draws made so far{first_look}"
-    if not trace.warmed_up:
-        return (
-            f"timeout: the model is fitted on {draws} draws{first_look}; raise timeout, or lower "
-            "tune"
-        )
+        draws = sum(len(chain) for chain in trace.chains)
+        first_look = "" if trace.warmed_up else (
+            "; warm-up was not finished, so the formulas are a first look and their probabilities "
+            "mean little"
+        )  # fmt: skip
+        return (f"interrupted: the model is fitted on the {draws} draws made so far{first_look}",)
     if trace.search_cut:
         return (
-            "timeout: the search was cut short, so that there may be a better formula; raise "
-            "timeout"
+            "the time limit cut the search short, so that there may be a better formula; ",
+            Remedy.RAISE_TIMEOUT,
         )
     return None
 
 
-def nothing_new(before: Trace | None, trace: Trace) -> str | None:
-    """Return what to tell a user whose run was to go on with an earlier one and had nothing to do.
+def nothing_new(before: Trace | None, trace: Trace) -> tuple[str | Remedy, ...] | None:
+    """Return what to tell a user whose run had nothing to add to an earlier one.
 
     Parameters
     ----------
@@ -69,7 +65,7 @@ def nothing_new(before: Trace | None, trace: Trace) -> str | None:
     """
     if before is None or trace.interrupted or trace.counts.sum() > before.counts.sum():
         return None
-    return "warm_start: there was nothing left to draw; raise draws to go on"
+    return ("warm_start: there was nothing left to draw; ", Remedy.RAISE_DRAWS, " to continue")
 
 
 def effort(trace: Trace) -> Diagnostics:

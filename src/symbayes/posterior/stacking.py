@@ -1,18 +1,99 @@
-"""Stacking: weights of predictive distributions whose mixture predicts left-out rows best.
+"""Several chains, one answer: pooled, or stacked where they have not agreed.
 
-Yao, Vehtari and Gelman (2022), "Stacking for non-mixing Bayesian computations: the curse and
-blessing of multimodal posteriors", JMLR 23.
+Stacking weights are those with which the mixture of the chains predicts best the rows that it has
+not seen: Yao, Vehtari and Gelman (2022), "Stacking for non-mixing Bayesian computations: the curse
+and blessing of multimodal posteriors", JMLR 23.
+
+How well a chain predicts a row that it has not seen is found without fitting it again. Given its
+trees, a model without a row is known exactly: leverages tell how coefficients, residual sum of
+squares and likelihood change. What is left to chance is which trees a chain without the row would
+have visited; for that its draws are weighted by the ratio of their likelihoods without and with the
+row (importance sampling; ratios are truncated as by Ionides, 2008).
 """
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.optimize import minimize
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
+import numpy as np
+from scipy import stats
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from ..deadline import OutOfTime
+from ..fitting.model import Model, freedom
+from ..formula.trees import evaluate_trees
+from ..inputs.validation import Table
+from .posterior import Group, Posterior, inclusion
+from .prediction import Mixture
+
+# Rows that are left out in turn, at most: more would hardly change the weights.
+_MOST_ROWS = 1000
+# A row of this leverage cannot be left out: without it there is no fit.
+_LARGEST_LEVERAGE = 1.0 - 1.0e-9
 # Exponent of the Dirichlet prior of the weights, less one. It decides where the rows do not: chains
 # that differ by a few tenths of a nat, which is chance, are not emptied for it, and equal ones have
 # equal weights. It weighs a tenth of a row, which is next to nothing where they do differ.
 PRIOR = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Stacking:
+    """How to weigh the chains, and what it is good for."""
+
+    weights: np.ndarray
+    """One for each chain; they sum to 1."""
+    gain: float
+    """Log predictive density of all rows, each left out in turn, less that of pooled chains."""
+
+
+def stack(posterior: Posterior, rows: Table, stop: Callable[[], bool] = lambda: False) -> Stacking:
+    """Return the weights of chains whose mixture predicts best the rows that it has not seen.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    rows : Table
+        Training rows, of which at most 1,000 are left out in turn.
+    stop : callable
+        Whether it has to be given up: it raises OutOfTime.
+    """
+    rows = rows.sample(_MOST_ROWS)
+    density = chain_densities(
+        posterior.mixture,
+        _shares(posterior),
+        np.array([len(draws.state) for draws in posterior.draws]),
+        rows.X[:, rows.used],
+        rows.y,
+        rows.weights,
+        stop,
+    )
+    seen = np.isfinite(density).any(axis=1)
+    density, counts = density[seen], rows.weights[seen]
+    n_chains = density.shape[1]
+    if not seen.any():  # no row can be left out, so none has a say
+        return Stacking(np.full(n_chains, 1.0 / n_chains), 0.0)
+    weights = stacking_weights(density, counts)
+    stacked, pooled = (logsumexp(density, axis=1, b=b) for b in (weights, 1.0 / n_chains))
+    of_all = posterior.mixture.n / counts.sum()
+    return Stacking(weights, float(counts @ (stacked - pooled) * of_all))
+
+
+def _shares(posterior: Posterior) -> np.ndarray:
+    """Return how much of each chain each model of the mixture is, one row per chain."""
+    place, stands_for = posterior.model_places, posterior.stands_for
+    n_models = len(posterior.mixture.models)
+    return np.array(
+        [
+            np.bincount(
+                np.maximum(place[draws.state], 0),
+                draws.weight * stands_for[draws.state],
+                minlength=n_models,
+            )
+            for draws in posterior.draws
+        ]
+    )
 
 
 def stacking_weights(log_density: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -65,3 +146,158 @@ def stacking_weights(log_density: np.ndarray, counts: np.ndarray) -> np.ndarray:
     )  # fmt: skip
     weights = np.exp(found.x)
     return weights / weights.sum()
+
+
+def reweighted(posterior: Posterior, weights: np.ndarray) -> tuple[Posterior, list[int]]:
+    """Return a posterior in which chains count otherwise, and where its formulas were before."""
+    before = np.array([state.weight for state in posterior.states])
+    after = np.zeros(len(before))
+    for draws, weight in zip(posterior.draws, weights, strict=True):
+        share = draws.weight * (weight / draws.weight.sum())
+        after += np.bincount(draws.state, share, minlength=len(before))
+    states = [
+        replace(state, weight=float(weight))
+        for state, weight in zip(posterior.states, after, strict=True)
+    ]
+    # A file may have a state without weight.
+    ratio = np.divide(after, before, out=np.ones_like(before), where=before > 0.0)
+    mixture, place = posterior.mixture, posterior.model_places
+    shares, of_models = mixture.weights, [model.state for _, model in mixture.models]
+    for i in np.flatnonzero(place >= 0):
+        shares[place[i]] *= ratio[i]
+        of_models[place[i]] = states[i]
+    models = [
+        (float(share), replace(model, state=state))
+        for share, state, (_, model) in zip(
+            shares / shares.sum(), of_models, mixture.models, strict=True
+        )
+    ]
+    groups = _weigh(posterior.groups, ratio, before)
+    order = sorted(range(len(groups)), key=lambda i: -groups[i].weight)
+    return (
+        replace(
+            posterior,
+            states=states,
+            chain_weights=weights,
+            mixture=replace(mixture, models=models),
+            groups=[groups[i] for i in order],
+            inclusion=inclusion(states, len(posterior.inclusion)),
+        ),
+        order,
+    )
+
+
+def _weigh(groups: list[Group], ratio: np.ndarray, before: np.ndarray) -> list[Group]:
+    """Return the formulas with the probabilities that the weights of their states give them."""
+    weights = np.empty(len(groups))
+    for i, one in enumerate(groups):
+        members = sorted(one.members)
+        own = before[members] if before[members].any() else None
+        weights[i] = one.weight * np.average(ratio[members], weights=own)
+    weights /= max(weights.sum(), 1.0)
+    return [replace(one, weight=float(w)) for one, w in zip(groups, weights, strict=True)]
+
+
+# Predictions of rows that a chain has not seen.
+
+
+def chain_densities(
+    mixture: Mixture,
+    shares: np.ndarray,
+    n_draws: np.ndarray,
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    stop: Callable[[], bool] = lambda: False,
+) -> np.ndarray:
+    """Return the log predictive density of each row by each chain without that row.
+
+    Of a row that counts several times one is left out, as if they stood one below the other. The
+    scale of y, of which the prior of the noise is a part, is that of all rows.
+
+    Parameters
+    ----------
+    mixture : Mixture
+        Fits on all rows.
+    shares : ndarray of shape (n_chains, n_models)
+        How much of each chain each model of the mixture is.
+    n_draws : ndarray of shape (n_chains,)
+        How many draws of a chain those are.
+    X, y, weights : ndarray
+        Training rows with the columns in use, all or some of them, y in its own units.
+    stop : callable
+        Whether it has to be given up: it raises OutOfTime.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_chains)
+        For y in units of its scale; minus infinity where a chain has no model without the row.
+    """
+    scaled_y = y / mixture.y_scale - mixture.y_mean / mixture.y_scale
+    columns = np.ascontiguousarray(X.T)
+    ratios, densities = np.empty((2, len(mixture.models), len(y)))
+    with np.errstate(all="ignore"):
+        for i, (_, model) in enumerate(mixture.models):
+            if stop():
+                raise OutOfTime
+            ratios[i], densities[i] = _without_each(mixture, model, columns, scaled_y, weights)
+        by_chain = [
+            _average(ratios, densities, share, n) for share, n in zip(shares, n_draws, strict=True)
+        ]
+    return np.array(by_chain).T
+
+
+def _without_each(
+    mixture: Mixture, model: Model, columns: np.ndarray, y: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each row the log-likelihood of the others less that of all, and its log density.
+
+    Both are minus infinity where there is no fit without the row.
+    """
+    nu, lam = mixture.noise_prior
+    n, rss, n_terms = mixture.n, model.mse * mixture.n, len(model.state.trees)
+    out = np.minimum(weights, 1.0)
+    values = evaluate_trees(model.state.trees, columns)
+    design = (values - model.centre[:, None]) / model.length[:, None]
+    # That of the intercept included, for a row that counts once.
+    leverage = 1.0 / n + np.sum((model.inverse_root.T @ design) ** 2, axis=0)
+    left = 1.0 - out * leverage
+    residual = y - model.beta @ design
+    rss_left = np.maximum(rss - out * residual**2 / left, 0.0)
+    n_left = n - out
+    # Ratios are of what the chains sample, densities of what is predicted: they count differently
+    # what has been fitted.
+    if mixture.plug_in:
+        drawn, (noise, _) = model.noise_variance, mixture.noise(model)
+        ratio = 0.5 * out * np.log(drawn) + 0.5 * (rss - rss_left) / drawn
+        density = stats.norm.logpdf(residual / left, scale=np.sqrt(noise))
+    else:
+        ratio = (
+            0.5 * n_terms * (np.log1p(n) - np.log1p(n_left))
+            + 0.5 * (n - 1.0 + nu) * np.log(nu * lam + rss)
+            - 0.5 * (n_left - 1.0 + nu) * np.log(nu * lam + rss_left)
+        )
+        of_slopes = leverage / left - 1.0 / n_left
+        factor = 1.0 + 1.0 / n_left + n_left / (1.0 + n_left) * of_slopes
+        df = freedom(n_left, model.n_fitted, mixture.noise_prior)
+        scale = np.sqrt((nu * lam + rss_left) / df * factor)
+        density = stats.t.logpdf(residual / left, df, scale=scale)
+    fine = (out * leverage < _LARGEST_LEVERAGE) & np.isfinite(ratio) & np.isfinite(density)
+    return np.where(fine, ratio, -np.inf), np.where(fine, density, -np.inf)
+
+
+def _average(
+    ratios: np.ndarray, densities: np.ndarray, share: np.ndarray, n_draws: int
+) -> np.ndarray:
+    """Return the log of the mean density over the draws of a chain, weighted by the ratios."""
+    used = share > 0.0
+    if not used.any():
+        return np.full(ratios.shape[1], -np.inf)
+    log_share = np.log(share[used] / share[used].sum())[:, None]
+    ratios, densities = ratios[used], densities[used]
+    # No ratio counts for more than their mean times the root of the number of draws.
+    most = logsumexp(ratios + log_share, axis=0) + 0.5 * np.log(n_draws)
+    weights = np.minimum(ratios, most) + log_share
+    total = logsumexp(weights, axis=0)
+    mean = logsumexp(weights + densities, axis=0) - total
+    return np.where(np.isfinite(total), mean, -np.inf)

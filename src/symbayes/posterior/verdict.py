@@ -1,12 +1,19 @@
-"""Can the draws be relied on: what was measured, a verdict in plain words, and what to do."""
+"""Can the draws be relied on: what was measured, and a verdict with what to do.
+
+A verdict is data. `Verdict.text` is the one place where it becomes English; remedies, which name
+parameters in Python and options in a shell, are said in the words of whoever asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
+from ..cautions import Remedy
 from ..inputs.problem import Problem
 from ..samplers.convergence import (
     FEWEST_EFFECTIVE,
@@ -30,42 +37,198 @@ _CONTRADICTION = 0.5
 _WORTH_STACKING = 4.0
 # A leading formula of a smaller probability is one among many.
 _STANDS_OUT = 0.1
-_LEAVE_OUT = "leave out operators and columns that are not needed"
+
+
+class Reason(StrEnum):
+    """Why a run has converged (the first two) or not."""
+
+    EXACT = "exact"
+    AGREEMENT = "agreement"
+    WARM_UP = "warm-up not finished"
+    CONTRADICTION = "probabilities that contradict each other"
+    DISAGREEMENT = "large R-hat"
+    HARDLY_ANY_DRAWS = "hardly any draws"
+    FEW_EFFECTIVE = "few effective draws"
+    LARGE_ERROR = "large standard error"
+    ONE_CHAIN = "one chain"
+    FEW_TRIPS = "few round trips"
+
+
+class End(StrEnum):
+    """What ended a run before its time."""
+
+    INTERRUPTED = "interrupted"
+    TIMEOUT = "timeout"
+
+
+class Note(StrEnum):
+    """Where the trouble may come from, or what agreement does not say."""
+
+    HARDLY_SWAPS = "hardly any swaps"
+    FEW_PASS = "few round trips"
+    SEARCH_CUT = "search cut short"
+    SEARCH_DISAGREED = "search did not agree"
+    NONE_STANDS_OUT = "no formula stands out"
+
+
+_REASONS = {
+    Reason.EXACT: "the formula found fits the data to rounding error",
+    Reason.AGREEMENT: "the chains agree (R-hat {r_hat:.3f} for log-likelihood, size and "
+    "predictions) and their draws are worth {effective:.0f} independent ones",
+    Reason.WARM_UP: "{end} before warm-up was finished, so that the probabilities mean little",
+    Reason.CONTRADICTION: "{who} do not agree: {quantity} is {high} in one of them and {low} in "
+    "another",
+    Reason.DISAGREEMENT: "{who} do not agree (R-hat {r_hat:.3f} for {quantity}, where "
+    f"{LARGEST_R_HAT} is the limit)",
+    Reason.HARDLY_ANY_DRAWS: "there are only {draws} draws",
+    Reason.FEW_EFFECTIVE: "the draws are worth only {effective:.0f} independent ones for "
+    f"{{quantity}}, and {FEWEST_EFFECTIVE:.0f} are wanted",
+    Reason.LARGE_ERROR: "{quantity} is known only with a standard error of {error:.3f}, and "
+    f"{LARGEST_ERROR} is wanted",
+    Reason.ONE_CHAIN: "there is one chain, so that agreement between chains cannot be checked",
+    Reason.FEW_TRIPS: "{how_often} travelled from the coldest temperature to the hottest and back, "
+    f"and {FEWEST_TRIPS} times are wanted, so that formulas as good as those found may have been "
+    "missed",
+}
+_ENDS = {
+    End.INTERRUPTED: "the run was interrupted",
+    End.TIMEOUT: "the time limit was reached",
+}
+_NOTES = {
+    Note.HARDLY_SWAPS: "Its temperatures hardly swap states",
+    Note.FEW_PASS: "Few states pass through all temperatures",
+    Note.SEARCH_CUT: "But the time limit cut the search short, so that there may be a better "
+    "formula",
+    Note.SEARCH_DISAGREED: "But the search ended before several starts had come to the same "
+    "formula, so that there may be a better one",
+    Note.NONE_STANDS_OUT: "No formula stands out, the leading one has a probability of {leading}: "
+    "more rows or less noise would tell them apart",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a run has converged, why, and what to do."""
+
+    reason: Reason
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Numbers that the reason, the note and the remedies name; `quantity` is a key of `r_hat`."""
+    end: End | None = None
+    """What ended a run that has not converged before its time."""
+    note: Note | None = None
+    remedies: tuple[Remedy, ...] = ()
+    stacking_gain: float | None = None
+    """By how much stacked chains predict left-out rows better than pooled ones, in nats; None where
+    chains agree or there was no time to find out."""
+    stacked: bool = False
+    """Whether the chains are stacked."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the draws can be relied on."""
+        return self.reason in (Reason.EXACT, Reason.AGREEMENT)
+
+    def text(self, words: Mapping[Remedy, str] | None = None) -> str:
+        """Return the verdict in English, with these words for remedies, or else those of Python."""
+        facts = dict(self.facts)
+
+        def say(remedy: Remedy) -> str:
+            return (words or {}).get(remedy, remedy.value).format(**facts)
+
+        phrases = facts | _phrases(facts, self.end)
+        reason = _REASONS[self.reason].format(**phrases)
+        if self.end is not None and self.reason is not Reason.WARM_UP:
+            reason += f"; {_ENDS[self.end]}"
+        sentences = [f"{'Converged' if self.converged else 'Not converged'}: {reason}"]
+        advice = _alternatives([say(remedy) for remedy in self.remedies])
+        if self.note is not None:
+            note = _NOTES[self.note].format(**phrases)
+            sentences.append(f"{note}: {advice}" if advice else note)
+        elif advice:
+            sentences.append(advice[0].upper() + advice[1:])
+        if self.stacking_gain is not None:
+            sentences += [say(Remedy.SEE_CHAINS), self._about_stacking(say(Remedy.STACK))]
+        return " ".join(f"{sentence}." for sentence in sentences)
+
+    def _about_stacking(self, how: str) -> str:
+        if self.stacked:
+            return (
+                "They are stacked, and predict left-out rows better than if they were pooled, by "
+                f"{self.stacking_gain:.0f} nats"
+            )
+        assert self.stacking_gain is not None
+        if self.stacking_gain < _WORTH_STACKING:
+            return "Stacking the chains would not predict better than pooling them"
+        return (
+            f"Stacked instead of pooled, {how}, they predict left-out rows better, by "
+            f"{self.stacking_gain:.0f} nats"
+        )
+
+    def entries(self) -> dict[str, Any]:
+        """Return the verdict as entries of `diagnostics_`, of plain values that files can hold."""
+        data = {
+            "reason": str(self.reason),
+            "facts": dict(self.facts),
+            "end": None if self.end is None else str(self.end),
+            "note": None if self.note is None else str(self.note),
+            "remedies": [remedy.name for remedy in self.remedies],
+            "stacking_gain": self.stacking_gain,
+            "stacked": self.stacked,
+        }
+        return {"converged": self.converged, "verdict": self.text(), "verdict_data": data}
+
+
+def verdict_of(diagnostics: Mapping[str, Any]) -> Verdict | None:
+    """Return the verdict among diagnostics; None if it is text only, as in older files."""
+    try:
+        data = diagnostics["verdict_data"]
+        verdict = Verdict(
+            Reason(data["reason"]),
+            dict(data["facts"]),
+            None if data["end"] is None else End(data["end"]),
+            None if data["note"] is None else Note(data["note"]),
+            tuple(Remedy[name] for name in data["remedies"]),
+            data["stacking_gain"],
+            data["stacked"],
+        )
+        verdict.text()  # a file may hold anything: who gets a verdict can rely on its text
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        return None
+    return verdict
+
+
+def combined(diagnostics: Mapping[str, Any], stacked: bool) -> dict[str, Any]:
+    """Return the entries of `diagnostics_` that change with how chains are combined."""
+    verdict, gain = verdict_of(diagnostics), diagnostics["stacking_gain"]
+    if verdict is None or gain is None or not diagnostics["chains_disagree"]:
+        return {}
+    return replace(verdict, stacking_gain=gain, stacked=stacked).entries()
 
 
 def judge(
     trace: Trace, problem: Problem, leading_by_chain: Sequence[float], names: Sequence[str]
 ) -> dict[str, Any]:
-    """Return R-hat and effective draws, whether the run has converged, and a verdict in words.
+    """Return R-hat and effective draws, whether the run has converged, and a verdict.
 
     It has converged when the chains had settled and either all draws fit to rounding error or
     several chains agree by the rules of `convergence.py`, and states have travelled through all
     temperatures. A search that was cut short is no objection to what the draws say of the formulas
-    found, but a reservation. `names` are those of the columns.
+    found, but worth a note. `names` are those of the columns.
     """
     measured = list(agreements(trace.chains, trace.weights, problem, names))
     exact = trace.settled and _is_exact(trace, exact_rss(problem))
-    objection = _objection(trace, exact, measured)
-    if objection is not None:
-        verdict = f"Not converged: {objection}."
-    elif exact:
-        verdict = "Converged: the formula found fits the data to rounding error."
-    else:
-        verdict = (
-            f"Converged: the chains agree (R-hat {_largest_r_hat(measured):.3f} for "
-            "log-likelihood, size and predictions) and their draws are worth "
-            f"{_fewest_effective(measured):.0f} independent ones."
-            + _reservation(trace, leading_by_chain)
-        )
+    verdict = _objection(trace, exact, measured)
+    if verdict is None and exact:
+        verdict = Verdict(Reason.EXACT)
+    if verdict is None:
+        verdict = _agreement(trace, measured, float(np.mean(leading_by_chain)))
     return {
         "r_hat": {one.name: one.r_hat for one in measured},
         "effective_draws": {one.name: one.effective for one in measured},
         "leading_by_chain": [float(share) for share in leading_by_chain],
         "search_agreed": trace.search_agreed,
         "chains_disagree": not exact and len(trace.chains) > 1 and any(map(_differs, measured)),
-        "converged": objection is None,
-        "verdict": verdict,
-    }
+    } | verdict.entries()
 
 
 def _is_exact(trace: Trace, limit: float) -> bool:
@@ -75,149 +238,100 @@ def _is_exact(trace: Trace, limit: float) -> bool:
     )
 
 
-def _largest_r_hat(measured: Sequence[Agreement]) -> float:
-    return max(one.r_hat for one in measured if not one.is_probability)
-
-
-def _fewest_effective(measured: Sequence[Agreement]) -> float:
-    return min(one.effective for one in measured if not one.is_probability)
-
-
 def _differs(one: Agreement) -> bool:
     """Return whether the draws show that chains, or the halves of one, do not agree."""
     return not one.is_good and one.r_hat > (_DISAGREEMENT if one.are_few else LARGEST_R_HAT)
 
 
-def _objection(trace: Trace, exact: bool, measured: Sequence[Agreement]) -> str | None:
+def _objection(trace: Trace, exact: bool, measured: Sequence[Agreement]) -> Verdict | None:
     """Return why a run has not converged and what to do about it; None if it has."""
+    end = None
+    if trace.interrupted:
+        end = End.INTERRUPTED
+    elif trace.timed_out:
+        end = End.TIMEOUT
+    if not trace.warmed_up and trace.interrupted:
+        return Verdict(Reason.WARM_UP, end=end, remedies=(Remedy.RUN_ON,))
     if not trace.warmed_up:
-        return (
-            f"{_end(trace)} before warm-up was finished, so that the probabilities mean little. "
-            + ("Let it run on" if trace.interrupted else "Raise timeout, or lower tune")
-        )
+        remedies = (Remedy.RAISE_TIMEOUT, Remedy.LOWER_TUNE)
+        return Verdict(Reason.WARM_UP, end=End.TIMEOUT, remedies=remedies)
     if exact:
         return None
+    longer = _longer(trace, end)
     different = [one for one in measured if _differs(one)]
     if different:
-        reason = _disagreement(trace, different)
-        return f"{reason}{_cut(trace)}. {_remedy(trace)}"
+        return _disagreement(trace, different, end, longer)
     few = [one for one in measured if one.are_few]
     if few:
-        return f"{_too_few(trace, few)}{_cut(trace)}. {_more_draws(trace)}"
+        reason, facts = _too_few(trace, few)
+        return Verdict(reason, facts, end, remedies=(longer,))
     if len(trace.chains) == 1:
-        return (
-            "there is one chain, so that agreement between chains cannot be checked. Use more "
-            "(chains=4)"
-        )
+        return Verdict(Reason.ONE_CHAIN, remedies=(Remedy.USE_SEVERAL_CHAINS,))
     if _has_few_trips(trace):
-        return (
-            f"{_trips(trace)}, so that formulas as good as those found may have been "
-            f"missed{_cut(trace)}. {_more_draws(trace)}, or {_LEAVE_OUT}"
-        )
+        facts = {"round_trips": _n_trips(trace)}
+        return Verdict(Reason.FEW_TRIPS, facts, end, remedies=(longer, Remedy.LEAVE_OUT))
     return None
 
 
-def _end(trace: Trace) -> str:
-    return "the run was interrupted" if trace.interrupted else "the time limit was reached"
+def _longer(trace: Trace, end: End | None) -> Remedy:
+    """Return how to get more draws."""
+    if end is not None:
+        return Remedy.RUN_ON if end is End.INTERRUPTED else Remedy.RAISE_TIMEOUT
+    return Remedy.RAISE_DRAWS if trace.ladders else Remedy.RAISE_DRAWS_AND_TREES
 
 
-def _cut(trace: Trace) -> str:
-    return f"; {_end(trace)}" if trace.interrupted or trace.timed_out else ""
-
-
-def _disagreement(trace: Trace, different: Sequence[Agreement]) -> str:
-    who = "the chains" if len(trace.chains) > 1 else "the two halves of the chain"
+def _disagreement(
+    trace: Trace, different: Sequence[Agreement], end: End | None, longer: Remedy
+) -> Verdict:
     farthest = max(different, key=lambda one: one.high - one.low if one.is_probability else 0.0)
-    if farthest.is_probability and farthest.high - farthest.low > _CONTRADICTION:
-        return (
-            f"{who} do not agree: {_what(farthest)} is {_percent(farthest.high)} in one of them "
-            f"and {_percent(farthest.low)} in another"
-        )
     worst = max(different, key=lambda one: one.r_hat)
-    return (
-        f"{who} do not agree (R-hat {worst.r_hat:.3f} for {_what(worst)}, where {LARGEST_R_HAT} is "
-        "the limit)"
-    )
-
-
-def _what(one: Agreement) -> str:
-    """Return what a quantity is, in words."""
-    if one.kind == "column":
-        return f"the probability that the formula {one.name}"
-    if one.kind == "whole":
-        return {"log_likelihood": "the log-likelihood", "n_nodes": "the size of formulas"}[one.name]
-    return {"formula": "the probability of a leading formula", "prediction": "predictions"}[
-        one.kind
-    ]
-
-
-def _too_few(trace: Trace, few: Sequence[Agreement]) -> str:
-    if any(np.isnan(one.effective) for one in few):
-        return f"there are only {sum(map(len, trace.chains))} draws"
-    wanted = [one for one in few if not one.is_probability]
-    if not wanted:
-        worst = max(few, key=lambda one: one.error)
-        return (
-            f"{_what(worst)} is known only with a standard error of {worst.error:.3f}, and "
-            f"{LARGEST_ERROR} is wanted"
-        )
-    worst = min(wanted, key=lambda one: one.effective)
-    return (
-        f"the draws are worth only {worst.effective:.0f} independent ones for {_what(worst)}, and "
-        f"{FEWEST_EFFECTIVE:.0f} are wanted"
-    )
-
-
-def _more_draws(trace: Trace) -> str:
-    if trace.interrupted:
-        return "Let it run on"
-    if trace.timed_out:
-        return "Raise timeout"
-    return "Raise draws" if trace.ladders else "Raise draws and the max_trees of PaperSampler"
-
-
-def _remedy(trace: Trace) -> str:
-    """Return what to do about chains that do not agree."""
-    longer = _more_draws(trace)
+    facts: dict[str, Any] = {"chains": len(trace.chains)}
+    if farthest.is_probability and farthest.high - farthest.low > _CONTRADICTION:
+        reason = Reason.CONTRADICTION
+        facts |= {"quantity": farthest.name, "high": farthest.high, "low": farthest.low}
+    else:
+        reason = Reason.DISAGREEMENT
+        facts |= {"quantity": worst.name, "r_hat": worst.r_hat}
+    note: Note | None = None
+    remedies: tuple[Remedy, ...] = (longer, Remedy.USE_MORE_CHAINS, Remedy.LEAVE_OUT)
     if not trace.ladders:
-        return f"{longer}, or use sampler='tempered'"
-    if _hardly_swaps(trace):
-        more = -(-3 * len(trace.ladders[0].power) // 2)
-        return (
-            f"Its temperatures hardly swap states: use more of them "
-            f"(sampler=TemperedSampler(temperatures={more})), or fewer operators"
-        )
-    if _has_few_trips(trace):
-        return (
-            f"Few states pass through all temperatures: {longer[0].lower()}{longer[1:]}, or "
-            f"{_LEAVE_OUT}"
-        )
-    also = "" if trace.interrupted or trace.timed_out else " and tune"
-    return f"{longer}{also}, use more chains, or {_LEAVE_OUT}"
+        remedies = (longer, Remedy.USE_TEMPERED)
+    elif _hardly_swaps(trace):
+        note, remedies = Note.HARDLY_SWAPS, (Remedy.ADD_TEMPERATURES, Remedy.FEWER_OPERATORS)
+        facts["temperatures"] = -(-3 * len(trace.ladders[0].power) // 2)
+    elif _has_few_trips(trace):
+        note, remedies = Note.FEW_PASS, (longer, Remedy.LEAVE_OUT)
+    elif end is None:
+        remedies = (Remedy.RAISE_DRAWS_AND_TUNE, *remedies[1:])
+    return Verdict(reason, facts, end, note, remedies)
 
 
-def stacking_advice(gain: float, stacked: bool = False) -> str:
-    """Return what to do with chains that do not agree, as further sentences of a verdict.
+def _too_few(trace: Trace, few: Sequence[Agreement]) -> tuple[Reason, dict[str, Any]]:
+    if any(np.isnan(one.effective) for one in few):
+        return Reason.HARDLY_ANY_DRAWS, {"draws": sum(map(len, trace.chains))}
+    wanted = [one for one in few if not one.is_probability]
+    if wanted:
+        worst = min(wanted, key=lambda one: one.effective)
+        return Reason.FEW_EFFECTIVE, {"quantity": worst.name, "effective": worst.effective}
+    worst = max(few, key=lambda one: one.error)
+    return Reason.LARGE_ERROR, {"quantity": worst.name, "error": worst.error}
 
-    Parameters
-    ----------
-    gain : float
-        By how much stacked chains predict left-out rows better than pooled ones, in nats.
-    stacked : bool
-        Whether they are.
-    """
-    own = " formulas_by_chain() shows what each chain found."
-    if stacked:
-        return (
-            f"{own} They are stacked, and predict left-out rows better than if they were pooled, "
-            f"by {gain:.0f} nats."
-        )
-    if gain < _WORTH_STACKING:
-        return f"{own} Stacking the chains would not predict better than pooling them."
-    return (
-        f"{own} Stacked instead of pooled, combined('stack'), they predict left-out rows better, "
-        f"by {gain:.0f} nats."
-    )
+
+def _agreement(trace: Trace, measured: Sequence[Agreement], leading: float) -> Verdict:
+    wholes = [one for one in measured if not one.is_probability]
+    facts = {
+        "r_hat": max(one.r_hat for one in wholes),
+        "effective": min(one.effective for one in wholes),
+    }
+    note: Note | None = None
+    remedies: tuple[Remedy, ...] = ()
+    if trace.search_cut:
+        note, remedies = Note.SEARCH_CUT, (Remedy.RAISE_TIMEOUT,)
+    elif trace.search_agreed is False:
+        note, remedies = Note.SEARCH_DISAGREED, (Remedy.RAISE_TUNE, Remedy.OTHER_SEED)
+    elif leading < _STANDS_OUT:
+        note, facts["leading"] = Note.NONE_STANDS_OUT, leading
+    return Verdict(Reason.AGREEMENT, facts, note=note, remedies=remedies)
 
 
 def _hardly_swaps(trace: Trace) -> bool:
@@ -239,36 +353,38 @@ def _n_trips(trace: Trace) -> int:
     return sum(record.round_trips for record in trace.ladders)
 
 
-def _trips(trace: Trace) -> str:
-    """Return how often states have travelled, in words."""
-    n = _n_trips(trace)
-    times = {0: "no state has", 1: "only once has a state"}.get(n, f"only {n} times has a state")
-    return (
-        f"{times} travelled from the coldest temperature to the hottest and back, and "
-        f"{FEWEST_TRIPS} times are wanted"
-    )
+def _phrases(facts: Mapping[str, Any], end: End | None) -> dict[str, str]:
+    """Return those facts in words that are not just numbers."""
+    words = {name: _percent(facts[name]) for name in ("high", "low", "leading") if name in facts}
+    if end is not None:
+        words["end"] = _ENDS[end]
+    if "chains" in facts:
+        words["who"] = "the chains" if facts["chains"] > 1 else "the two halves of the chain"
+    if "quantity" in facts:
+        words["quantity"] = _quantity(facts["quantity"])
+    if "round_trips" in facts:
+        n = facts["round_trips"]
+        words["how_often"] = {0: "no state has", 1: "only once has a state"}.get(
+            n, f"only {n} times has a state"
+        )
+    return words
 
 
-def _reservation(trace: Trace, leading_by_chain: Sequence[float]) -> str:
-    """Return what agreement does not say, as a further sentence; empty if there is nothing."""
-    if trace.search_cut:
-        return (
-            " But the time limit cut the search short, so that there may be a better formula: "
-            "raise timeout."
-        )
-    if trace.search_agreed is False:
-        return (
-            " But the search ended before several starts had come to the same formula, so that "
-            "there may be a better one: raise tune, or compare another random_state."
-        )
-    leading = float(np.mean(leading_by_chain))
-    if leading < _STANDS_OUT:
-        return (
-            f" No formula stands out, the leading one has a probability of {_percent(leading)}: "
-            "more rows or less noise would tell them apart."
-        )
-    return ""
+def _quantity(name: str) -> str:
+    """Return what a quantity is, in words."""
+    if name.startswith("uses "):
+        return f"the probability that the formula {name}"
+    if name.startswith("formula "):
+        return "the probability of a leading formula"
+    if name.startswith("prediction "):
+        return "predictions"
+    return {"log_likelihood": "the log-likelihood", "n_nodes": "the size of formulas"}[name]
 
 
 def _percent(share: float) -> str:
     return "less than 1%" if share < 0.01 else f"{share:.0%}"
+
+
+def _alternatives(ways: Sequence[str]) -> str:
+    """Return ways as a list: "a", "a, or b", "a, b, or c"."""
+    return ", or ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)

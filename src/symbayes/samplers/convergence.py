@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formula.evaluation import evaluate_trees
-from ..formula.skeleton import skeleton
+from ..fitting.least_squares import fitted_values
+from ..formula.trees import evaluate_trees, split_terms, structure
 from ..inputs.problem import Problem, some_rows
 from ..kernels.opcodes import FEATURE, LT
-from .trace import ChainTrace, split_terms
+from .trace import ChainTrace
 
 # Rules of thumb (Vehtari, Gelman, Simpson, Carpenter and Buerkner, 2021).
 LARGEST_R_HAT, FEWEST_EFFECTIVE = 1.01, 400.0
@@ -198,22 +198,10 @@ class _Fits:
         key = chain.n_terms[i], chain.nodes[i].tobytes()
         if key not in self._values:
             terms = split_terms(chain.nodes[i], chain.n_terms[i])
-            self._values[key] = self._fit([*self._known_terms, *terms])
+            with np.errstate(all="ignore"):
+                values = evaluate_trees([*self._known_terms, *terms], self._columns)
+                self._values[key] = fitted_values(values, self._y, self._root)
         return self._values[key]
-
-    def _fit(self, trees: Sequence[np.ndarray]) -> np.ndarray:
-        """Return fitted values; the mean of y where numbers are too extreme for a fit."""
-        root, y = self._root, self._y
-        with np.errstate(all="ignore"):
-            values = evaluate_trees(trees, self._columns)
-            design = np.vstack([np.ones_like(root), values]).T
-            design /= np.abs(design).max(axis=0)
-            if np.isfinite(design).all():
-                try:
-                    return design @ np.linalg.lstsq(design * root[:, None], y, rcond=None)[0]
-                except np.linalg.LinAlgError:
-                    pass
-        return np.full(len(y), y @ root / (root @ root))
 
 
 def _leading(pairs: _Pairs, fits: _Fits) -> Iterator[list[np.ndarray]]:
@@ -222,8 +210,7 @@ def _leading(pairs: _Pairs, fits: _Fits) -> Iterator[list[np.ndarray]]:
     Formulas are told apart by their structure. Those without constants that have the same values
     are one: how a formula is written is nobody's concern.
     """
-    known: dict[tuple, tuple[str, ...]] = {}
-    formulas = [[_structure(chain, i, known) for i in pick] for chain, pick in pairs]
+    formulas = [[structure(c.nodes[i], c.n_terms[i]) for i in pick] for c, pick in pairs]
     counts = Counter(one for chain in formulas for one in chain)
     members: list[list[tuple[str, ...]]] = []
     values: list[np.ndarray | None] = []
@@ -247,16 +234,6 @@ def _leading(pairs: _Pairs, fits: _Fits) -> Iterator[list[np.ndarray]]:
     for some in members[:_FORMULAS]:
         if sum(counts[one] for one in some) < counts.total():
             yield [np.array([one in some for one in chain]) for chain in formulas]
-
-
-def _structure(chain: ChainTrace, i: int, known: dict[tuple, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return what all draws of the same formula have in common."""
-    nodes, n_terms = chain.nodes[i], chain.n_terms[i]
-    # Constants differ from draw to draw, and have no part in it.
-    key = n_terms, nodes["op"].tobytes(), nodes["feature"].tobytes()
-    if key not in known:
-        known[key] = tuple(sorted(map(skeleton, split_terms(nodes, n_terms))))
-    return known[key]
 
 
 def _predictions(pairs: _Pairs, fits: _Fits) -> Iterator[list[np.ndarray]]:

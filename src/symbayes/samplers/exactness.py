@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..fitting.refine import free_constants, newton_step
-from ..formula.evaluation import evaluate_trees
+from ..fitting.constants import free_constants, newton_step
+from ..fitting.least_squares import exact_coefficients
 from ..formula.operators import BY_OPCODE
+from ..formula.trees import evaluate_trees
 from ..inputs.problem import Problem
 from ..kernels import opcodes
 from .ladder import Replicas
@@ -70,7 +71,11 @@ def fits_to_rounding(trees: Sequence[np.ndarray], problem: Problem) -> bool:
     with np.errstate(all="ignore"):
         for _ in range(_MOST_STEPS):
             values = evaluate_trees(terms, columns)
-            coefficients, error = _solved(values, y, root)
+            solved = exact_coefficients(values, y, root)
+            if solved is None:
+                return False
+            coefficients, left = solved
+            error = _mean_square_root(left, root)
             if not error < before:
                 return False
             arithmetic = _rounding(terms, values, coefficients, columns, y, root)
@@ -82,25 +87,6 @@ def fits_to_rounding(trees: Sequence[np.ndarray], problem: Problem) -> bool:
                 return False
             terms = moved
     return False
-
-
-def _solved(values: np.ndarray, y: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return coefficients of least squares, and the root mean square of what is left."""
-    design = np.vstack([np.ones(len(y)), values]).T
-    unit = np.abs(design).max(axis=0)
-    if not (np.isfinite(design).all() and (unit > 0.0).all()):
-        return np.zeros(len(values)), np.inf
-    design = design / unit
-    solution, left = np.zeros(len(unit)), y
-    try:
-        for _ in range(2):  # the second time it takes out the rounding errors of the first
-            solution = (
-                solution + np.linalg.lstsq(design * root[:, None], left * root, rcond=None)[0]
-            )
-            left = y - design @ solution
-    except np.linalg.LinAlgError:
-        return np.zeros(len(values)), np.inf
-    return solution[1:] / unit[1:], _mean_square_root(left, root)
 
 
 def _rounding(

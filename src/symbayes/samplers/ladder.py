@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formula.evaluation import evaluate_trees
+from ..fitting import least_squares
+from ..formula.trees import evaluate_trees, state_size, state_sizes
 from ..inputs.problem import Problem
 from ..kernels import units
 from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain, zeros
@@ -18,15 +19,7 @@ from ..kernels.tree import NODE
 from ..kernels.tree_prior import Prior
 from .run.scheduler import NoStart
 from .search.library import LibraryCache
-from .trace import (
-    LadderState,
-    Output,
-    empty_output,
-    packed_output,
-    state_size,
-    state_sizes,
-    unpack,
-)
+from .trace import LadderState, Output, empty_output, packed_output, unpack
 
 #: How often constants move: the share of such moves, and the `lt` nodes for half of it.
 MOVE_SHAPE = (0.5, 1.0)
@@ -66,7 +59,7 @@ class Round:
 
 
 class Replicas:
-    """A ladder of replicas on one problem."""
+    """A ladder of replicas on one problem; `Advanceable` says how it is run."""
 
     def __init__(self, problem: Problem, seed: np.random.SeedSequence, powers: np.ndarray):
         n = len(powers)
@@ -93,7 +86,6 @@ class Replicas:
 
     @classmethod
     def blank(cls, problem: Problem, state: LadderState) -> Replicas:
-        """Return a ladder that a state of this size can be restored to."""
         return cls(problem, np.random.SeedSequence(0), state.own["power"])
 
     @classmethod
@@ -113,7 +105,7 @@ class Replicas:
         if first + n_draws > len(self.output[1]):  # compiled code would write behind the arrays
             raise ValueError(f"{n_draws} draws at once; the output has room for {LARGEST_ROUND}")
         if n_draws > 0:
-            self._make_columns(self._without_columns)
+            self._make_columns()
         given = np.isnan(self.chains.numbers[:, LOG_LIKELIHOOD])
         done = self._loop(
             self.chains, self.priors, self.tables, self.optimised, self.scratch, self.ladder,
@@ -154,28 +146,23 @@ class Replicas:
         return made
 
     def state(self) -> LadderState:
-        """Return all that it takes to make the same draws in another process, or later."""
         return state_of(self.chains, self.priors, self.ladder._asdict(), self.optimised)
 
     def restore(self, state: LadderState) -> None:
-        """Continue from the state of a ladder on the same problem."""
         restore_state(state, self.chains, self.priors, self.ladder._asdict())
         self.optimise(state.share)
         self._without_columns[:] = True
 
     def packed_draws(self, order: Round, n_draws: int) -> tuple[np.ndarray, ...]:
-        """Return the draws of a round, as they are sent."""
         return packed_output(self.output, n_draws if order.keep else 0)
 
     def receive_draws(self, packed: tuple[np.ndarray, ...]) -> None:
-        """Take the draws of a round that another process has carried out."""
         unpack(self.output, packed)
 
-    def _make_columns(self, missing: np.ndarray) -> None:
-        """Make columns where they are missing, which is then set to false."""
-        if missing.any():
+    def _make_columns(self) -> None:
+        if self._without_columns.any():
             make = units.load_make_columns()
-            make(self.chains, self.problem.seen, self.scratch, missing)
+            make(self.chains, self.problem.seen, self.scratch, self._without_columns)
 
     def optimise(self, share: float) -> None:
         """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""
@@ -223,10 +210,10 @@ class Replicas:
             return data.y.copy()
         n = len(data.y)
         r = self.cold
-        self._make_columns(self._without_columns)
+        self._make_columns()
         slots = self.chains.slots[r, : len(trees)]
         columns = self.chains.columns[r].reshape(-1, n)[slots]
-        return data.y - np.linalg.lstsq(columns.T, data.y, rcond=None)[0] @ columns
+        return least_squares.remainder(columns, data.y)
 
     def coefficients(self) -> tuple[float, np.ndarray]:
         """Return intercept and coefficients of the coldest state, in units of its response.
@@ -237,17 +224,10 @@ class Replicas:
         used = data.root_weight > 0
         root = data.root_weight[used]
         values = evaluate_trees(trees, data.x.reshape(-1, len(data.y)))[:, used]
-        design = np.column_stack([np.ones(used.sum()), *values]) * root[:, None]
-        # In units of the largest value, so that squares neither overflow nor vanish.
-        unit = np.abs(design).max(axis=0)
-        y = self.problem.response()[used] * root
+        y = self.problem.response()[used]
         with np.errstate(all="ignore"):
-            design = design / unit
-            if not np.isfinite(design).all():
-                return 0.0, np.zeros(len(trees))
-            try:
-                solution = np.linalg.lstsq(design, y, rcond=None)[0] / unit
-            except np.linalg.LinAlgError:  # numbers too extreme for it
+            solution = least_squares.coefficients(values, y, root)
+            if solution is None:
                 return 0.0, np.zeros(len(trees))
             share = np.abs(solution) * np.array([1.0, *values.std(axis=1)])
         solution[~(share > _NEGLIGIBLE * self.problem.y_scale)] = 0.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..formula.trees import split_terms
 from ..inputs.problem import Problem
 from ..inputs.sampler_settings import PaperSampler
 from ..kernels import units
@@ -27,7 +28,6 @@ from .trace import (
     Trace,
     empty_output,
     packed_output,
-    split_terms,
     unpack,
 )
 
@@ -129,7 +129,7 @@ class Trees:
 
 
 class PaperChain:
-    """One chain with all that belongs to it."""
+    """One chain with all that belongs to it; `Advanceable` says how it is run."""
 
     def __init__(self, problem: Problem, seed: np.random.SeedSequence):
         room = _TREES_A_UNIT * _LARGEST_ROUND + 1
@@ -146,7 +146,6 @@ class PaperChain:
 
     @classmethod
     def blank(cls, problem: Problem, state: LadderState) -> PaperChain:
-        """Return a chain that a state can be restored to."""
         return cls(problem, np.random.SeedSequence(0))
 
     def begin_at(self, trees: list[np.ndarray]) -> None:
@@ -174,20 +173,16 @@ class PaperChain:
         return int(accepted)
 
     def state(self) -> LadderState:
-        """Return all that it takes to make the same draws in another process, or later."""
         return state_of(*self._stacked(), {"clock": self.clock}, 0.0)
 
     def restore(self, state: LadderState) -> None:
-        """Continue from the state of a chain on the same problem."""
         restore_state(state, *self._stacked(), {"clock": self.clock})
         self._without_columns[:] = True
 
     def packed_draws(self, order: Trees, n_draws: int) -> tuple[np.ndarray, ...]:
-        """Return the models of a round, as they are sent."""
         return (*packed_output(self.output, n_draws), self.times[:n_draws].copy())
 
     def receive_draws(self, packed: tuple[np.ndarray, ...]) -> None:
-        """Take the models of a round that another process has carried out."""
         unpack((*self.output, self.times), packed)
 
     def _stacked(self) -> tuple[Chain, Prior]:

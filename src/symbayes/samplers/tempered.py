@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..formula.trees import split_terms
 from ..inputs.problem import Problem
 from ..inputs.sampler_settings import TemperedSampler
 from ..kernels.chain import PROPOSED
@@ -27,15 +28,7 @@ from .run.context import Look, RunContext, Status
 from .run.workers import Workers
 from .search.search import NEAR, OPTIMISED, Found, Search
 from .search.seekers import Seeker
-from .trace import (
-    ChainTrace,
-    DrawingState,
-    LadderRecord,
-    RunState,
-    SearchState,
-    Trace,
-    split_terms,
-)
+from .trace import ChainTrace, DrawingState, LadderRecord, RunState, SearchState, Trace
 
 # Shares of the time limit after which search and settling end.
 _SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..formula.trees import state_sizes
 from ..kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS
-from ..kernels.opcodes import FIRST_BINARY
 from ..kernels.run import KEPT
 from ..kernels.tree import NODE
 
 #: Arrays a loop writes states to: nodes, numbers of terms, numbers.
 Output = tuple[np.ndarray, np.ndarray, np.ndarray]
-_NODES_AT_ONCE = 64
 
 
 @dataclass
@@ -247,42 +246,6 @@ class RunState:
     search: SearchState | None = None
     finished: bool = False
     """Whether the trace is that of the whole run."""
-
-
-def state_size(nodes: np.ndarray, n_terms: int) -> int:
-    """Return how many nodes the first `n_terms` trees of a packed state have."""
-    missing, i = n_terms, 0
-    while missing > 0:
-        # Python's own integers are faster one by one; what lies behind the state is long.
-        some = nodes["op"][i : i + _NODES_AT_ONCE].tolist()
-        if not some:
-            raise IndexError("the last tree has no end")
-        for op in some:
-            i += 1
-            missing += (op > 0) + (op >= FIRST_BINARY) - 1
-            if missing == 0:
-                break
-    return i
-
-
-def state_sizes(ops: np.ndarray, n_terms: np.ndarray) -> np.ndarray:
-    """Return how many nodes each of many packed states has, given the operators of their nodes."""
-    more = (ops > 0).astype(np.int32)
-    more += ops >= FIRST_BINARY
-    more -= 1
-    missing = np.cumsum(more, axis=-1, out=more)
-    ends = np.argmax(missing == -n_terms[..., None], axis=-1) + 1
-    return np.where(n_terms > 0, ends, 0)
-
-
-def split_terms(nodes: np.ndarray, n_terms: int) -> list[np.ndarray]:
-    """Return the trees of a packed state."""
-    trees, start = [], 0
-    for _ in range(n_terms):
-        end = start + state_size(nodes[start:], 1)
-        trees.append(nodes[start:end])
-        start = end
-    return trees
 
 
 def empty_output(n_rows: int, n_nodes: int, n_numbers: int) -> Output:

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.utils.validation import check_is_fitted
 
 from ..inputs.parameters import generator
 from ..inputs.prior import require_count
-from ..inputs.validation import feature_names
-from ..posterior.grouping import columns_of, state_key, systematic
-from ..posterior.listing import fitted_formula
-from ..posterior.posterior import Posterior
+from ..posterior.posterior import Posterior, columns_of, state_key, systematic
 from ..posterior.prediction import Mixture
+from ..posterior.table import fitted_formula
+from ..result import Result
 from ..version import __version__
 
 # What ArviZ 0.x says of ArviZ 1.x whenever it is imported; to_arviz is ready for both.
@@ -30,47 +28,20 @@ _SIZE = "nodes of all trees as sampled, without coefficients, intercept and the 
 Variable = tuple
 
 
-def to_arviz(model: Any, max_rows: int = 1000, random_state: Any = 0) -> Any:
-    """Return the draws of a fitted model in ArviZ's schema.
-
-    Parameters
-    ----------
-    model : BayesianSymbolicRegressor
-        Its method `to_arviz` says what the groups contain.
-    max_rows : int
-        Training rows, at most.
-    random_state : int, RandomState or None
-        Seed for coefficients, noise and new observations.
-
-    Returns
-    -------
-    InferenceData, or from ArviZ 1.0 on xarray.DataTree
-
-    Examples
-    --------
-    >>> from symbayes import BayesianSymbolicRegressor
-    >>> from symbayes.datasets import paper_task
-    >>> X, y = paper_task("f2", random_state=0)
-    >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
-    >>> data = model.to_arviz()
-    >>> data["posterior"]["uses"].mean(["chain", "draw"]).sel(column="x1").item()
-    1.0
-    >>> data["trees"]["formula"].dims
-    ('chain', 'draw')
-    """
-    check_is_fitted(model)
+def to_arviz(result: Result, max_rows: int, random_state: Any) -> Any:
+    """Return the draws in ArviZ's schema; the estimator's method says what the groups contain."""
     require_count("to_arviz", "max_rows", max_rows)
     rng = generator(random_state)
     arviz = _import_arviz()
-    mixture = model._posterior.mixture
-    chains, picks, how = _align(model._posterior)
-    rows = model._rows.sample(int(max_rows))
-    means, noise = mixture.sample_from(picks.ravel(), rows.X[:, model._used], rng)
+    mixture = result.posterior.mixture
+    chains, picks, how = _align(result.posterior)
+    rows = result.rows.sample(int(max_rows))
+    means, noise = mixture.sample_from(picks.ravel(), rows.X[:, result.used], rng)
     means, noise = means.reshape(*picks.shape, -1), noise.reshape(picks.shape)
     by_row = (*_DRAW, "row")
     groups = {
         "posterior": {
-            **_quantities(model, picks),
+            **_quantities(result, picks),
             "noise": (_DRAW, noise, {"description": "standard deviation, in units of y"}),
         },
         "sample_stats": {"log_likelihood_of_trees": _log_likelihood_of_trees(mixture, picks)},
@@ -86,21 +57,21 @@ def to_arviz(model: Any, max_rows: int = 1000, random_state: Any = 0) -> Any:
         },
         "observed_data": {"y": (("row",), rows.y)},
         "constant_data": {"X": (("row", "column"), rows.X), "weight": (("row",), rows.weights)},
-        "trees": _trees(model, picks),
+        "trees": _trees(result, picks),
     }
     coords = {
         "chain": chains,
         "draw": np.arange(picks.shape[1]),
         "row": rows.row_numbers,
-        "column": np.array(feature_names(model), dtype=object),
+        "column": np.array(result.names, dtype=object),
     }
     attrs = {
         "created_at": datetime.now(UTC).isoformat(),
         "inference_library": "symbayes",
         "inference_library_version": __version__,
-        "sampling_time": float(model.diagnostics_["seconds"]),
+        "sampling_time": float(result.diagnostics["seconds"]),
         "draws": how,
-        "chain_weights": model.chain_weights_[chains].tolist(),
+        "chain_weights": result.posterior.chain_weights[chains].tolist(),
     }
     return _contain(arviz, groups, coords, attrs)
 
@@ -134,14 +105,14 @@ def _contain(
     return tree
 
 
-def _quantities(model: Any, picks: np.ndarray) -> dict[str, Variable]:
+def _quantities(result: Result, picks: np.ndarray) -> dict[str, Variable]:
     """Return what every formula has, for each draw."""
-    mixture = model._posterior.mixture
+    mixture = result.posterior.mixture
     models = [fit for _, fit in mixture.models]
     mse = np.array([fit.mse for fit in models])
-    uses = np.zeros((len(models), model.n_features_in_), np.int8)
+    uses = np.zeros((len(models), result.n_columns), np.int8)
     for i, fit in enumerate(models):
-        uses[i, model._used[columns_of(fit.state)]] = 1
+        uses[i, result.used[columns_of(fit.state)]] = 1
     n_terms = np.array([len(fit.state.trees) for fit in models])
     n_nodes = np.array([fit.state.n_nodes for fit in models])
     of_fit = {"description": "of the least-squares fit, on all training rows"}
@@ -164,13 +135,13 @@ def _log_likelihood_of_trees(mixture: Mixture, picks: np.ndarray) -> Variable:
     return _DRAW, values[picks], {"description": what}
 
 
-def _trees(model: Any, picks: np.ndarray) -> dict[str, Variable]:
-    posterior, names = model._posterior, feature_names(model)
+def _trees(result: Result, picks: np.ndarray) -> dict[str, Variable]:
+    posterior, names = result.posterior, result.names
     models = [fit for _, fit in posterior.mixture.models]
     place = {state_key(state): i for i, state in enumerate(posterior.states)}
     states = np.array([place[state_key(fit.state)] for fit in models])
     # As objects, draws of the same formula share its text.
-    formulas = np.array([str(fitted_formula(fit, names, model._used)) for fit in models], object)
+    formulas = np.array([str(fitted_formula(fit, names, result.used)) for fit in models], object)
     return {
         "formula": (_DRAW, formulas[picks], {"description": "with least-squares coefficients"}),
         "state": (

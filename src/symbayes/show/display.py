@@ -1,4 +1,4 @@
-"""What a user sees while something runs: a panel where it can be drawn anew, else lines."""
+"""What a user sees while something runs: a panel where one can be redrawn, else lines."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ..posterior.listing import Lister
-from ..samplers.run.clock import Watch
-from ..samplers.run.context import Report
-from .progress import SECONDS_A_REPORT, Progress, Reporter, silent
+from .progress import SECONDS_PER_REPORT, Progress, Reporter, silent
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-# Where nothing can be drawn anew, a line at most every so many seconds.
-_SECONDS_A_LINE = 10.0
+    from ..posterior.table import FormulaWriter
+    from ..samplers.run.clock import Watch
+    from ..samplers.run.context import Report
+
+# Seconds between two lines at least, where no panel can be redrawn.
+_SECONDS_PER_LINE = 10.0
 # Characters of a formula in a line at most, and the width of the panel in a notebook.
 _LONGEST_FORMULA, _NOTEBOOK_WIDTH = 160, 100
 
@@ -42,7 +43,7 @@ class Display:
         self._surface: _Lines | _Terminal | _Notebook | None = None
         if enabled:
             self._surface = _surface(console)
-        self._next_line = time.monotonic() + _SECONDS_A_LINE
+        self._next_line = time.monotonic() + _SECONDS_PER_LINE
 
     def __enter__(self) -> Display:
         return self
@@ -54,7 +55,7 @@ class Display:
     @property
     def interval(self) -> float:
         """Seconds between two things that are worth showing."""
-        return _SECONDS_A_LINE if isinstance(self._surface, _Lines) else SECONDS_A_REPORT
+        return _SECONDS_PER_LINE if isinstance(self._surface, _Lines) else SECONDS_PER_REPORT
 
     def say(self, message: str) -> None:
         """Show what is being done, until there is something else to show."""
@@ -74,7 +75,7 @@ class Display:
         now = time.monotonic()
         if isinstance(self._surface, _Lines) and done < total and now < self._next_line:
             return
-        self._next_line = now + _SECONDS_A_LINE
+        self._next_line = now + _SECONDS_PER_LINE
         self._surface.show(_View(phase, done, total, None), [], "")
 
     def conclude(self, message: str) -> None:
@@ -85,17 +86,17 @@ class Display:
             self._surface = None
 
 
-def reports(
+def reporter_for(
     progress: bool | Callable[[Progress], object],
     display: Display,
-    lister: Lister,
+    writer: FormulaWriter,
     watch: Watch,
 ) -> Report:
     """Return what samplers report to, given the estimator's parameter `progress`."""
     if callable(progress):
-        return Reporter(progress, SECONDS_A_REPORT, lister, watch)
+        return Reporter(progress, SECONDS_PER_REPORT, writer, watch)
     if progress:
-        return Reporter(display.show, display.interval, lister, watch)
+        return Reporter(display.show, display.interval, writer, watch)
     return silent
 
 
@@ -138,7 +139,7 @@ class _Lines:
 
 
 class _Panel:
-    """A panel, drawn anew whenever there is something to show."""
+    """A panel, redrawn whenever there is something to show."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()

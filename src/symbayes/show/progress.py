@@ -1,24 +1,26 @@
-"""What a running fit tells: a glance at it now and then, with the leading formula."""
+"""Reports of a running fit: how far it has come, now and then, with the leading formula."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..posterior.listing import Lister
-from ..samplers.run.clock import Watch
-from ..samplers.run.context import Status
+if TYPE_CHECKING:
+    from ..posterior.table import FormulaWriter
+    from ..samplers.run.clock import Watch
+    from ..samplers.run.context import Status
 
 #: Seconds between two reports, at least.
-SECONDS_A_REPORT = 0.25
-# On large tables a glance takes its time, of which it may have one part in so many.
+SECONDS_PER_REPORT = 0.25
+# On large tables a report takes long: the run goes without one for this many times as long.
 _LEAST_REST = 20.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a fit stands, as a function given as `progress` is told.
+    """Where a fit stands: what a function given as `progress` is called with.
 
     Attributes
     ----------
@@ -81,17 +83,17 @@ class Reporter:
         self,
         receiver: Callable[[Progress], object],
         interval: float,
-        lister: Lister,
+        writer: FormulaWriter,
         watch: Watch,
     ):
         self._receiver, self._interval = receiver, interval
-        self._lister, self._watch = lister, watch
+        self._writer, self._watch = writer, watch
         self._phase = ""
         self._began = self._last = watch.seconds
         self._next = self._last + interval
 
     def __call__(self, status: Status) -> None:
-        """Take a report of a sampler."""
+        """Take the status that a sampler reports."""
         seconds = self._watch.seconds
         if status.phase != self._phase:
             self._phase, self._began = status.phase, self._last
@@ -99,15 +101,15 @@ class Reporter:
         if seconds < self._next and not status.ended:
             return
         before = time.perf_counter()
-        progress = self._glance(status, seconds)
+        progress = self._progress(status, seconds)
         spent = time.perf_counter() - before
         self._next = seconds + max(self._interval, _LEAST_REST * spent)
         if self._receiver(progress):
             self._watch.interrupted = True
 
-    def _glance(self, status: Status, seconds: float) -> Progress:
+    def _progress(self, status: Status, seconds: float) -> Progress:
         look = status.look()
-        formula, error = self._lister.glance(look.trees)
+        formula, error = self._writer.formula_and_rmse(look.trees)
         return Progress(
             phase=status.phase,
             done=status.done,

@@ -1,51 +1,51 @@
 """One file of JSON and arrays: saved whole or not at all, and read without trusting it.
 
-The file is a zip without compression (stored_zip.py says why) with the members
+The file is a zip without compression, so that any tool opens it, it cannot unpack to more than its
+own size, and the same content gives the same bytes on every platform. Its members are
 
 - `symbayes.json`: what the file is, its document, and name, type, shape and SHA-256 of each array;
 - `symbayes.json.sha256`: the SHA-256 of that;
 - `arrays/NAME.bin`: the bytes of an array, little-endian, the last index running fastest.
 
 Nothing in a file is executed, no name in it becomes a path, and reading takes little more memory
-than the file has bytes. The checksums notice damage. They are no signature: who alters a file on
-purpose can write new ones, so callers check a document and arrays as they would check a user's.
+than the file has bytes. The checksums notice damage. They are no signature: whoever alters a file
+on purpose can write new ones, so callers check a document and arrays as they would check a user's.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import json
 import math
 import os
 import re
 import reprlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BufferedReader
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from ..version import __version__
-from . import strict_json
-from .regular_file import NotAFile, open_file
-from .stored_zip import (
-    LONGEST_NAME,
-    MOST_BYTES,
-    MOST_MEMBERS,
-    Damage,
-    Member,
-    read_directory,
-    starts_with,
-    write_zip,
-)
-from .whole_file import replacing
+from .atomic import NotAFile, open_file, replacing
 
 Arrays = dict[str, np.ndarray]
+
+# Below 2**31, so that no Python writes the extension for large files.
+MOST_BYTES = 2_000_000_000
+MOST_MEMBERS = 10_000
+_LONGEST_NAME = 120
+MOST_JSON_BYTES = 4_000_000
+_DEEPEST = 50
 
 _FORMAT = "symbayes"
 _HEAD, _HEAD_SHA256 = "symbayes.json", "symbayes.json.sha256"
 _HEAD_KEYS = {"format", "kind", "version", "symbayes_version", "document", "arrays"}
-_ARRAY_KEYS = {"name", "dtype", "shape", "sha256"}
+_ARRAY_KEYS = ("name", "dtype", "shape", "sha256")
 _NAME = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+)*")
 DTYPES = {
     name: np.dtype(name).newbyteorder("<")
@@ -54,28 +54,52 @@ DTYPES = {
         *("float32", "float64"),
     )
 }
-# What every NumPy can address, also where one of the sizes is 0.
-_MOST_DIMENSIONS, _MOST_ADDRESSED = 32, 2**63 - 1
-# More than the headers of a member in the file and in its directory.
-_MEMBER_OVERHEAD = 400
+
+# Sizes of the records of a zip: before each member, for each in the directory, and at the end.
+_LOCAL, _ENTRY, _END = 30, 46, struct.Struct("<4s4H2IH")
+_LOCAL_MARK, _END_MARK, _ZIP64_MARK, _ZIP64_SIZE = b"PK\3\4", b"PK\5\6", b"PK\6\7", 20
+# What `zipfile` answers to damage, which is not the same in every Python.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile, struct.error, EOFError, IndexError, NotImplementedError, OverflowError,
+    RuntimeError, ValueError,
+)  # fmt: skip
 
 
 class ModelFileError(ValueError):
     """A file that cannot be loaded: damaged, of a newer version, or not a symbayes file."""
 
 
-class _Refusal(Exception):
-    """Why a file is not read, to be put behind its name."""
+class RefusedFile(Exception):
+    """Why a file is not read: a sentence that begins with the name of the file."""
 
 
-@dataclass(frozen=True)
-class _Description:
-    """What the list of arrays says about one."""
+class DamagedFile(RefusedFile):
+    """What is wrong in a file that was not saved like this."""
 
-    name: str
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    sha256: Any
+    def __str__(self) -> str:
+        return f"is damaged: {self.args[0]}; restore a backup or fit again"
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Turn the refusal of a file into the error that names it."""
+    try:
+        yield
+    except RefusedFile as refusal:
+        raise ModelFileError(f"{path!r} {refusal}") from None
+
+
+def require(fine: bool | np.bool_, what: str) -> None:
+    """Refuse a file as damaged, and say `what` is wrong, unless it is fine."""
+    if not fine:
+        raise DamagedFile(what)
+
+
+def path_text(path: str | os.PathLike[str], name: str = "path") -> str:
+    """Return a path as text."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{name} must be a str or a pathlib.Path, not {type(path).__name__}")
+    return os.fsdecode(path)
 
 
 def write_archive(
@@ -89,23 +113,9 @@ def write_archive(
 ) -> None:
     """Save a document and arrays in one file: the same bytes for the same content.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Where to; the folder must exist. A file of that name is replaced when the new one is
-        complete, and keeps its permissions.
-    kind : str
-        What the file holds, for example "model".
-    version : int
-        Of the document and of this format together, from 1 up; readers refuse newer ones.
-    document : dict
-        Of str, bool, int, finite float, None, and lists and dicts (with str as keys) of these.
-        Numbers that may be nan or inf go into arrays.
-    arrays : dict of str to ndarray
-        Of bool, int8 to int64, uint8 to uint64, float32 or float64; a structured array goes in
-        field by field. Names are of a-z, 0-9, "_" and "-", with "/" between parts.
-    keep : bool
-        Whether a file that is replaced stays beside the new one (`whole_file.previous_of`).
+    Readers refuse a newer `version` than theirs, which counts from 1 up. Numbers of the document
+    are finite; an array is of a type in `DTYPES`, a structured one goes in field by field. With
+    `keep` a file that is replaced stays beside the new one (`atomic.previous_of`).
 
     Examples
     --------
@@ -117,12 +127,31 @@ def write_archive(
     >>> document, arrays
     ({'names': ['x']}, {'x': array([0., 1., 2.])})
     """
-    target = _text(path)
-    stored = {name: _little_endian(name, array) for name, array in arrays.items()}
-    head = _head(kind, version, document, stored)
-    members: dict[str, bytes | memoryview] = {_HEAD: head, _HEAD_SHA256: _sha256(head).encode()}
+    target = path_text(path)
+    stored = {
+        name: array.astype(DTYPES[array.dtype.name], order="C", copy=False)
+        for name, array in arrays.items()
+    }
+    head = {
+        "format": _FORMAT,
+        "kind": kind,
+        "version": version,
+        "symbayes_version": __version__,
+        "document": document,
+        "arrays": [
+            {
+                "name": name,
+                "dtype": array.dtype.name,
+                "shape": list(array.shape),
+                "sha256": _sha256(_bytes_of(array)),
+            }
+            for name, array in stored.items()
+        ],
+    }
+    text = _to_json(head)
+    members: dict[str, bytes | memoryview] = {_HEAD: text, _HEAD_SHA256: _sha256(text).encode()}
     members |= {_member_name(name): _bytes_of(array) for name, array in stored.items()}
-    size = sum(len(data) + _MEMBER_OVERHEAD for data in members.values())
+    size = _size_of_zip({name: len(data) for name, data in members.items()})
     if size > MOST_BYTES or len(members) > MOST_MEMBERS:
         raise ValueError(
             f"{target!r} would have {size} bytes in {len(members)} members, and a file can have "
@@ -139,86 +168,162 @@ def read_archive(
     *,
     max_bytes: int = MOST_BYTES,
 ) -> tuple[dict[str, Any], Arrays]:
-    """Read a file that `write_archive` made, and refuse any other.
+    """Read a file that `write_archive` made; any other gives a ModelFileError.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    kind : str
-        What it has to hold.
-    newest_version : int
-        The newest version that the caller understands.
-    max_bytes : int
-        Larger files are refused.
-
-    Returns
-    -------
-    document : dict
-    arrays : dict of str to ndarray
-        New arrays in C order, whatever their order was, that may be written to.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is damaged, altered, of a newer version, of another kind or something else.
-    OSError
-        If it cannot be opened: it does not exist, is a folder, or reading it is not permitted.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = f"{folder}/a.symbayes"
-    ...     write_archive(path, "example", 2, {}, {})
-    ...     try:
-    ...         read_archive(path, "example", 1)
-    ...     except ModelFileError as error:
-    ...         print(error)
-    '...a.symbayes' was saved by a newer version of symbayes ('...', file format 2; this one reads
-    up to 1); upgrade symbayes
+    An OSError says that the file cannot be opened. The arrays are new ones in C order.
     """
-    name = _text(path)
+    name = path_text(path)
     try:
         opened = open_file(name)
     except NotAFile:
         raise ModelFileError(f"{name!r} is a device or a pipe, not a symbayes file") from None
-    with opened as file:
-        try:
-            return _read(file, kind, newest_version, max_bytes)
-        except Damage as damage:
-            raise damaged(name, str(damage)) from None
-        except _Refusal as refusal:
-            raise ModelFileError(f"{name!r} {refusal}") from None
+    with opened as file, naming(name):
+        size = os.fstat(file.fileno()).st_size
+        if size == 0:
+            raise RefusedFile("is empty; restore a backup or fit again")
+        start = file.read(_LOCAL + len(_HEAD))
+        if start[:4] != _LOCAL_MARK or start[_LOCAL:] != _HEAD.encode():
+            raise RefusedFile("is not a symbayes file; choose one that symbayes saved")
+        if size > max_bytes:
+            raise RefusedFile(
+                f"has {size} bytes, more than the {max_bytes} that are read (max_bytes)"
+            )
+        with open_zip(file, size) as archive:
+            head = _read_head(archive, kind, newest_version)
+            rows = [_described(row) for row in head["arrays"]]
+            names = [_HEAD, _HEAD_SHA256, *(_member_name(name) for name, *_ in rows)]
+            require(
+                sorted(archive.namelist()) == sorted(names),
+                "it does not have the arrays that it lists",
+            )
+            return head["document"], {row[0]: _read_array(archive, *row) for row in rows}
 
 
-def damaged(path: str | os.PathLike[str], what: str) -> ModelFileError:
-    """Return the error to raise where the content of a file cannot be what was saved."""
-    return ModelFileError(f"{_text(path)!r} is damaged: {what}; use a backup or make it anew")
+# The zip.
 
 
-def _text(path: str | os.PathLike[str]) -> str:
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a str or a pathlib.Path, not {type(path).__name__}")
-    return os.fsdecode(path)
+def write_zip(file: BinaryIO, members: Mapping[str, bytes | memoryview]) -> None:
+    """Write members, in their order, to an empty file."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
+        for name, data in members.items():
+            # Fixed, so that the same members give the same file.
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.create_system, info.external_attr = 3, 0o644 << 16
+            archive.writestr(info, data)
 
 
-def _little_endian(name: str, array: np.ndarray) -> np.ndarray:
-    if not isinstance(name, str) or not _is_name(name):
-        raise ValueError(f"{name!r} cannot be the name of an array in a file")
-    # A subclass is more than its numbers: a masked array would lose its mask.
-    if type(array) is not np.ndarray:
-        raise TypeError(f"{name} must be a NumPy array, not {type(array).__name__}")
-    if array.dtype.name not in DTYPES or array.ndim > _MOST_DIMENSIONS:
-        raise TypeError(
-            f"{name} is of {array.dtype} with {array.ndim} dimensions; an array in a file can be "
-            f"of {', '.join(DTYPES)}, with up to {_MOST_DIMENSIONS} dimensions"
+@contextmanager
+def open_zip(file: BufferedReader, size: int) -> Iterator[zipfile.ZipFile]:
+    """Open a zip of `size` bytes whose members are stored as they are, once each, without gaps.
+
+    So all members together are smaller than the file, whatever it claims.
+    """
+    file.seek(-min(size, _END.size + _ZIP64_SIZE), os.SEEK_END)
+    tail = file.read()
+    require(len(tail) > _END.size, "it is cut short")
+    mark, *_, count, length, _, comment = _END.unpack(tail[-_END.size :])
+    require(mark == _END_MARK and not comment, "its end is missing")
+    # Before `zipfile` makes an object of each entry. Its 64-bit extension may claim any number.
+    require(
+        count <= MOST_MEMBERS
+        and length <= count * (_ENTRY + _LONGEST_NAME)
+        and not tail.startswith(_ZIP64_MARK),
+        "its directory is too large",
+    )
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            require(
+                all(
+                    info.flag_bits == 0
+                    and info.compress_type == zipfile.ZIP_STORED
+                    and info.compress_size == info.file_size
+                    for info in members
+                ),
+                "a member is compressed or encrypted",
+            )
+            sizes = {info.orig_filename: info.file_size for info in members}
+            require(
+                len(sizes) == len(members) and _size_of_zip(sizes) == size,
+                "its directory does not match its content",
+            )
+            yield archive
+    except (*_ZIP_ERRORS, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise  # the disk cannot be read; EINVAL is an offset before the start of the file
+        raise DamagedFile(f"its members cannot be read ({reprlib.repr(str(error))})") from None
+
+
+def _size_of_zip(sizes: Mapping[str, int]) -> int:
+    """Return how many bytes a zip of members of these sizes has, if it has nothing else."""
+    headers = sum(_LOCAL + _ENTRY + 2 * len(name) for name in sizes)
+    return headers + sum(sizes.values()) + _END.size
+
+
+# Its first member.
+
+
+def _to_json(content: dict[str, Any]) -> bytes:
+    """Return what `_from_json` turns into the same content again, or raise a ValueError."""
+    try:
+        text = json.dumps(content, allow_nan=False).encode("ascii")
+        same = _from_json(text) == content
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"the document cannot be saved as JSON ({error})") from None
+    if not same:
+        raise ValueError("the document has a tuple, or a key that is no str, which JSON lacks")
+    return text
+
+
+def _from_json(text: bytes) -> Any:
+    """Return the content, or raise a ValueError that says what is wrong."""
+    if len(text) > MOST_JSON_BYTES:
+        raise ValueError(f"it has {len(text)} bytes, more than {MOST_JSON_BYTES}")
+    # The parser calls itself, and a user may have raised the limit of that beyond the stack.
+    # Backslashes occur in strings only; without escapes, each quote opens or closes a string.
+    codes = np.frombuffer(text.replace(rb"\\", b"").replace(rb"\"", b""), np.uint8)
+    outside = np.cumsum(codes == ord('"'), dtype=np.int32) % 2 == 0
+    steps = np.isin(codes, list(b"[{")).astype(np.int8) - np.isin(codes, list(b"]}"))
+    if np.cumsum(steps * outside, dtype=np.int32).max(initial=0) > _DEEPEST:
+        raise ValueError(f"it is nested more than {_DEEPEST} deep")
+    return json.loads(text.decode("ascii"))
+
+
+def _read_head(archive: zipfile.ZipFile, kind: str, newest_version: int) -> dict[str, Any]:
+    require({_HEAD, _HEAD_SHA256} <= set(archive.namelist()), f"{_HEAD} or its checksum is missing")
+    size = archive.getinfo(_HEAD).file_size
+    require(size <= MOST_JSON_BYTES, f"{_HEAD} has {size} bytes, more than {MOST_JSON_BYTES}")
+    text = archive.read(_HEAD)
+    with archive.open(_HEAD_SHA256) as checksum:
+        require(checksum.read(65) == _sha256(text).encode(), f"{_HEAD} has changed")
+    try:
+        head = _from_json(text)
+    except ValueError as error:
+        raise DamagedFile(f"{_HEAD} cannot be read ({error})") from None
+    if not isinstance(head, dict) or head.get("format") != _FORMAT:
+        raise RefusedFile("is not a symbayes file; choose one that symbayes saved")
+    if head.get("kind") != kind:
+        found = reprlib.repr(head.get("kind"))
+        raise RefusedFile(f"holds {found}, not {kind!r}; choose another file")
+    # Before anything that a later version may do in another way.
+    version: Any = head.get("version")
+    require(type(version) is int and version >= 1, "its version is not a number from 1 up")
+    if version > newest_version:
+        raise RefusedFile(
+            "was saved by a newer version of symbayes "
+            f"({reprlib.repr(head.get('symbayes_version'))}, file format {version}; this one reads "
+            f"up to {newest_version}); upgrade symbayes"
         )
-    return array.astype(DTYPES[array.dtype.name], order="C", copy=False)
+    require(
+        head.keys() == _HEAD_KEYS
+        and isinstance(head["document"], dict)
+        and isinstance(head["arrays"], list),
+        f"{_HEAD} does not have the expected entries",
+    )
+    return head
 
 
-def _is_name(name: str) -> bool:
-    return len(_member_name(name)) <= LONGEST_NAME and _NAME.fullmatch(name) is not None
+# Arrays.
 
 
 def _member_name(name: str) -> str:
@@ -233,118 +338,41 @@ def _sha256(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _head(kind: str, version: int, document: dict[str, Any], arrays: Arrays) -> bytes:
-    if not isinstance(kind, str) or not isinstance(document, dict):
-        raise TypeError("kind must be a str and document a dict")
-    if type(version) is not int or version < 1:
-        raise ValueError(f"version must be an integer from 1 up, not {version!r}")
-    rows = [
-        {
-            "name": name,
-            "dtype": array.dtype.name,
-            "shape": list(array.shape),
-            "sha256": _sha256(_bytes_of(array)),
-        }
-        for name, array in arrays.items()
-    ]
-    head = {
-        "format": _FORMAT,
-        "kind": kind,
-        "version": version,
-        "symbayes_version": __version__,
-        "document": document,
-        "arrays": rows,
-    }
-    try:
-        return strict_json.to_json(head)
-    except ValueError as error:
-        raise ValueError(f"the document cannot be saved: {error}") from None
+def _described(row: Any) -> tuple[str, np.dtype, tuple[int, ...], Any]:
+    """Return name, type, shape and checksum of an array as the head lists them."""
+    known: dict[str, Any] = row if isinstance(row, dict) and row.keys() == set(_ARRAY_KEYS) else {}
+    name, dtype, shape, sha256 = (known.get(key, 0) for key in _ARRAY_KEYS)
+    require(
+        isinstance(name, str)
+        and _NAME.fullmatch(name) is not None
+        and isinstance(dtype, str)
+        and dtype in DTYPES
+        and isinstance(shape, list)
+        and all(type(n) is int and n >= 0 for n in shape),
+        f"the list of its arrays has the entry {reprlib.repr(row)}",
+    )
+    return name, DTYPES[dtype], tuple(shape), sha256
 
 
-def _read(
-    file: BufferedReader, kind: str, newest_version: int, max_bytes: int
-) -> tuple[dict[str, Any], Arrays]:
-    size = os.fstat(file.fileno()).st_size
-    if size == 0:
-        raise _Refusal("is empty; use a backup or make it anew")
-    if not starts_with(file, _HEAD):
-        raise _Refusal("is not a symbayes file; choose one that symbayes saved")
-    if size > max_bytes:
-        raise _Refusal(f"has {size} bytes, more than the {max_bytes} that are read (max_bytes)")
-    members = read_directory(file, size)
-    head = _checked_head(members, kind, newest_version)
-    rows = [_description(row) for row in head["arrays"]]
-    names = [_member_name(row.name) for row in rows]
-    if sorted(members) != sorted([_HEAD, _HEAD_SHA256, *names]):
-        raise Damage("it does not have the arrays that it lists")
-    return head["document"], {
-        row.name: _array(members[name], row) for row, name in zip(rows, names, strict=True)
-    }
-
-
-def _checked_head(members: dict[str, Member], kind: str, newest_version: int) -> dict[str, Any]:
-    if not {_HEAD, _HEAD_SHA256} <= members.keys():
-        raise Damage(f"{_HEAD} or its checksum is missing")
-    text = members[_HEAD].read(strict_json.MOST_BYTES)
-    if members[_HEAD_SHA256].read(64) != _sha256(text).encode():
-        raise Damage(f"{_HEAD} has changed")
-    try:
-        head = strict_json.from_json(text)
-    except ValueError as error:
-        raise Damage(f"{_HEAD} cannot be read ({error})") from None
-    if not isinstance(head, dict) or head.get("format") != _FORMAT:
-        raise _Refusal("is not a symbayes file; choose one that symbayes saved")
-    if head.get("kind") != kind:
-        raise _Refusal(f"holds {reprlib.repr(head.get('kind'))}, not {kind!r}; choose another file")
-    # Before anything that a later version may do in another way.
-    version = head.get("version")
-    if type(version) is not int or version < 1:
-        raise Damage("its version is not a number from 1 up")
-    if version > newest_version:
-        raise _Refusal(
-            "was saved by a newer version of symbayes "
-            f"({reprlib.repr(head.get('symbayes_version'))}, file format {version}; this one reads "
-            f"up to {newest_version}); upgrade symbayes"
-        )
-    if (
-        head.keys() != _HEAD_KEYS
-        or not isinstance(head["document"], dict)
-        or not isinstance(head["arrays"], list)
-    ):
-        raise Damage(f"{_HEAD} does not have the expected entries")
-    return head
-
-
-def _description(row: Any) -> _Description:
-    if not isinstance(row, dict) or row.keys() != _ARRAY_KEYS:
-        raise Damage("the list of arrays does not have the expected entries")
-    name, dtype, shape = row["name"], row["dtype"], row["shape"]
-    if not isinstance(name, str) or not _is_name(name):
-        raise Damage(f"an array has the name {reprlib.repr(name)}")
-    if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise Damage(f"array {name!r} has the type {reprlib.repr(dtype)}")
-    if (
-        not isinstance(shape, list)
-        or len(shape) > _MOST_DIMENSIONS
-        or not all(type(n) is int and n >= 0 for n in shape)
-        or math.prod(max(n, 1) for n in shape) * DTYPES[dtype].itemsize > _MOST_ADDRESSED
-    ):
-        raise Damage(f"array {name!r} has the shape {reprlib.repr(shape)}")
-    return _Description(name, DTYPES[dtype], tuple(shape), row["sha256"])
-
-
-def _array(member: Member, row: _Description) -> np.ndarray:
+def _read_array(
+    archive: zipfile.ZipFile, name: str, dtype: np.dtype, shape: tuple[int, ...], sha256: Any
+) -> np.ndarray:
+    member = archive.getinfo(_member_name(name))
     # Before it is allocated: a member is no larger than the file.
-    size = math.prod(row.shape) * row.dtype.itemsize
-    if member.size != size:
-        raise Damage(f"{member.name} has {member.size} bytes, not the {size} of its shape")
-    array = np.empty(row.shape, row.dtype)
-    member.read_into(_bytes_of(array))
-    if _sha256(_bytes_of(array)) != row.sha256:
-        raise Damage(f"{member.name} has changed")
+    size = math.prod(shape) * dtype.itemsize
+    require(
+        member.file_size == size,
+        f"array {name!r} has {member.file_size} bytes, not the {size} of its shape",
+    )
+    array = np.empty(shape, dtype)  # a ValueError if huge sizes stand beside one of 0
+    with archive.open(member) as file:
+        cast(BufferedReader, file).readinto(_bytes_of(array))
+    require(_sha256(_bytes_of(array)) == sha256, f"array {name!r} has changed")
     # Other bytes are neither true nor false: NumPy and compiled code may differ on them.
-    if row.dtype.kind == "b" and (array.view(np.uint8) > 1).any():
-        raise Damage(f"{member.name} is not an array of true and false")
-    native = np.dtype(row.dtype.name)
+    require(
+        dtype.kind != "b" or bool((array.view(np.uint8) <= 1).all()),
+        f"array {name!r} is not of true and false",
+    )
+    native = np.dtype(dtype.name)
     # A view, for a type that names its byte order prints and pickles as another one.
-    return array.view(native) if row.dtype.isnative else array.astype(native)
+    return array.view(native) if dtype.isnative else array.astype(native)

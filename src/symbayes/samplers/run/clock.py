@@ -68,7 +68,8 @@ class Watch:
     @property
     def deadline(self) -> Deadline:
         """When the whole fit has to end."""
-        return Deadline() if self.timeout is None else Deadline(self.started + self.timeout)
+        at = np.inf if self.timeout is None else self.started + self.timeout
+        return Deadline(at, lambda: self.interrupted)
 
     def keep_back(self, seconds: float) -> None:
         """Leave that much time to what follows sampling, but only a part of all there is."""
@@ -93,10 +94,6 @@ class Watch:
         """Return the same as `is_over`, and note that the caller heeds a Ctrl-C."""
         self.heeded = self.heeded or self.interrupted
         return self.is_over(share)
-
-    def over(self) -> bool:
-        """Return whether what follows sampling has to be cut short as well."""
-        return self.interrupted or self.deadline.over()
 
 
 def run_in_rounds(

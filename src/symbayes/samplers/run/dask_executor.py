@@ -19,7 +19,7 @@ from distributed import Client, Future, KilledWorker, as_completed
 from distributed.comm import CommClosedError
 
 from ...inputs.problem import Problem
-from .remote import Batch, ClusterError, Executor, ProblemKey, run_batch
+from .remote import Batch, ClusterError, Executor, ProblemKey, Problems, run_batch
 
 # Seconds between two looks at the cluster while nothing comes back.
 _SECONDS_A_LOOK = 1.0
@@ -76,9 +76,7 @@ class DaskExecutor(Executor):
     def _usable_threads(self) -> list[str]:
         return [address for address in self._threads if address not in self._hanging]
 
-    def run(
-        self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]
-    ) -> Sequence[bytes]:
+    def run(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
         answers: dict[int, bytes] = {}
         losses = 0
         while len(answers) < len(batches):
@@ -101,9 +99,7 @@ class DaskExecutor(Executor):
                 self._recover()
         return [answers[i] for i in range(len(batches))]
 
-    def _attempt(
-        self, batches: Mapping[int, Batch], problems: Mapping[ProblemKey, Problem]
-    ) -> dict[int, bytes]:
+    def _attempt(self, batches: Mapping[int, Batch], problems: Problems) -> dict[int, bytes]:
         """Return the answers to the batches that ended; the others are with workers that hang."""
         began = last_seen = time.monotonic()
         waiting = {future: i for i, future in self._submit(batches, problems).items()}
@@ -136,9 +132,7 @@ class DaskExecutor(Executor):
             timeout=_SECONDS_A_LOOK,
         )  # fmt: skip
 
-    def _submit(
-        self, batches: Mapping[int, Batch], problems: Mapping[ProblemKey, Problem]
-    ) -> dict[int, Future]:
+    def _submit(self, batches: Mapping[int, Batch], problems: Problems) -> dict[int, Future]:
         threads = self._usable_threads()
         if self._hanging and not threads:
             raise ClusterError(

@@ -12,7 +12,7 @@ import multiprocessing
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import joblib
 from joblib.externals.loky.process_executor import ShutdownExecutorError
 
 from ...inputs.problem import Problem
-from .remote import Batch, ClusterError, Executor, ProblemKey, run_batch, unknown
+from .remote import Batch, ClusterError, Executor, ProblemKey, Problems, run_batch, unknown
 
 # How often batches are begun anew after a process has died or hung.
 _MOST_ATTEMPTS = 4
@@ -49,9 +49,7 @@ class JoblibExecutor(Executor):
     def slots(self) -> int:
         return self._n_jobs
 
-    def run(
-        self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]
-    ) -> Sequence[bytes]:
+    def run(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
         for attempt in range(1, _MOST_ATTEMPTS + 1):  # all anew if a process dies or hangs
             began = time.monotonic()
             patience = self._patience(batches)
@@ -72,9 +70,7 @@ class JoblibExecutor(Executor):
             return answers
         raise AssertionError("not reached")
 
-    def _attempt(
-        self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]
-    ) -> list[bytes]:
+    def _attempt(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
         calls = (
             joblib.delayed(_open_and_run)(
                 batch, [self._file(key, problems[key]) for key in batch.keys]

@@ -1,8 +1,8 @@
 """Orders that are carried out in other processes: what is sent, and what is done with it there.
 
-A task is a pure function of what is sent, so that one which got lost can be done again, anywhere.
-The problem with its table is sent once to each process; with every round go only the small states
-of the ladders. Between two rounds everything is where `fit` was called.
+What comes back depends on nothing but what is sent, so that a request which got lost can be done
+again, anywhere. The problem with its table is sent once to each process; with every round go only
+the small states of the ladders. Between two rounds everything is where `fit` was called.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .scheduler import Advanceable, carry_out
 # A batch that takes this many times as long as any other of its problem, and at least this many
 # seconds, counts as hanging.
 _PATIENCE, _LEAST_PATIENCE = 20.0, 120.0
-# Less, and more, than any task takes.
+# Less, and more, than any request takes.
 _NO_TIME, _LONG = 1.0e-9, 1.0e9
 # Short rounds are done several at once, for up to this many seconds, so that the way there and back
 # is worth it. They are in vain where the caller changes something in between.
@@ -55,7 +55,10 @@ class ProblemKey(NamedTuple):
     n_rows: int
 
 
-class Task(NamedTuple):
+Problems = Mapping[ProblemKey, Problem]
+
+
+class RoundRequest(NamedTuple):
     """Let a ladder in this state carry out an order."""
 
     key: ProblemKey
@@ -64,8 +67,8 @@ class Task(NamedTuple):
     order: Any
 
 
-class TaskResult(NamedTuple):
-    """What became of a task."""
+class RoundResult(NamedTuple):
+    """What became of a request."""
 
     done: int | None
     """The number of draws; None where there was no start."""
@@ -79,10 +82,10 @@ class Batch(NamedTuple):
 
     keys: tuple[ProblemKey, ...]
     """The problems that are needed, each once."""
-    tasks: bytes
+    requests: bytes
     """Pickled."""
     rounds: int
-    """How often each task is done, every time from where the one before has led."""
+    """How often each request is done, every time from where the one before has led."""
 
 
 # In the process of the caller.
@@ -99,13 +102,8 @@ class Executor(ABC):
         """Return how many batches can be carried out at the same time."""
 
     @abstractmethod
-    def run(
-        self, batches: Sequence[Batch], problems: Mapping[ProblemKey, Problem]
-    ) -> Sequence[bytes]:
-        """Return what `run_batch` answers to the batches, in their order, or raise ClusterError.
-
-        What is lost on the way is done again.
-        """
+    def run(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
+        """Return what `run_batch` answers to each batch; what is lost on the way is done again."""
 
     def forget(self, key: ProblemKey) -> None:
         """Let go of what was done to send a problem."""
@@ -141,28 +139,29 @@ class Remote:
         # By the id of a problem, which is kept so that its id is not given to another.
         self._sent: dict[int, tuple[ProblemKey, Problem]] = {}
         self._last_seconds: list[float] = []
-        # Rounds that were done ahead, and the tasks whose results come next if they are asked for.
-        self._ahead: deque[list[TaskResult]] = deque()
-        self._expected: list[Task] = []
+        # Rounds that were done ahead, and the requests that they are the answers to.
+        self._ahead: deque[list[RoundResult]] = deque()
+        self._expected: list[RoundRequest] = []
 
     def advance(
         self, ladders: Sequence[Advanceable], orders: Sequence[Any], again: int
     ) -> list[int | None]:
         """Do what `Workers.advance` promises."""
-        tasks = [
-            Task(self._key(ladder.problem), type(ladder), ladder.state(), order)
+        requests = [
+            RoundRequest(self._key(ladder.problem), type(ladder), ladder.state(), order)
             for ladder, order in zip(ladders, orders, strict=True)
         ]
-        if not (self._ahead and _same_tasks(tasks, self._expected)):
-            self._ahead = self._carry_out(tasks, again)
+        if not (self._ahead and _same_requests(requests, self._expected)):
+            self._ahead = self._carry_out(requests, again)
         results = self._ahead.popleft()
         self._expected = [
-            task._replace(state=result.state) for task, result in zip(tasks, results, strict=True)
+            request._replace(state=result.state)
+            for request, result in zip(requests, results, strict=True)
         ]
         for ladder, result in zip(ladders, results, strict=True):
             ladder.restore(result.state)
             ladder.receive_draws(result.draws)
-        used = {task.key for task in tasks}
+        used = {request.key for request in requests}
         for i, (key, _) in list(self._sent.items()):
             if key not in used:
                 del self._sent[i]
@@ -176,16 +175,16 @@ class Remote:
             self._sent[id(problem)] = (key, problem)
         return self._sent[id(problem)][0]
 
-    def _carry_out(self, tasks: list[Task], again: int) -> deque[list[TaskResult]]:
-        """Return what became of all tasks, and of the same tasks again as far as that was done."""
-        n = min(len(tasks), max(1, self._executor.slots()))
-        if len(self._last_seconds) != len(tasks):
-            self._last_seconds = [_LONG] * len(tasks)
+    def _carry_out(self, requests: list[RoundRequest], again: int) -> deque[list[RoundResult]]:
+        """Return the results of all requests, and of rounds after them as far as they were done."""
+        n = min(len(requests), max(1, self._executor.slots()))
+        if len(self._last_seconds) != len(requests):
+            self._last_seconds = [_LONG] * len(requests)
         groups = share_out(self._last_seconds, n)
         longest = max(sum(self._last_seconds[i] for i in group) for group in groups)
         rounds = 1 + min(again, int(_SECONDS_AHEAD / max(longest, _NO_TIME)))
-        batches = [_batch([tasks[i] for i in group], rounds) for group in groups]
-        results: list[list[TaskResult]] = [[] for _ in tasks]
+        batches = [_batch([requests[i] for i in group], rounds) for group in groups]
+        results: list[list[RoundResult]] = [[] for _ in requests]
         answers = self._executor.run(batches, dict(self._sent.values()))
         for group, answer in zip(groups, answers, strict=True):
             for i, result in zip(group, pickle.loads(answer), strict=True):
@@ -196,7 +195,7 @@ class Remote:
 
 
 def share_out(seconds: Sequence[float], n: int) -> list[list[int]]:
-    """Return which tasks make up each of n batches that take about equally long, none empty."""
+    """Return which requests make up each of n batches that take about equally long, none empty."""
     groups: list[list[int]] = [[] for _ in range(n)]
     loads = [(0.0, k) for k in range(n)]
     for i in sorted(range(len(seconds)), key=lambda i: -seconds[i]):
@@ -206,11 +205,11 @@ def share_out(seconds: Sequence[float], n: int) -> list[list[int]]:
     return groups
 
 
-def _batch(tasks: list[Task], rounds: int) -> Batch:
-    return Batch(tuple({task.key: None for task in tasks}), pickle.dumps(tasks), rounds)
+def _batch(requests: list[RoundRequest], rounds: int) -> Batch:
+    return Batch(tuple({request.key: None for request in requests}), pickle.dumps(requests), rounds)
 
 
-def _same_tasks(first: list[Task], second: list[Task]) -> bool:
+def _same_requests(first: list[RoundRequest], second: list[RoundRequest]) -> bool:
     return len(first) == len(second) and all(
         one._replace(state=None) == two._replace(state=None) and same_state(one.state, two.state)
         for one, two in zip(first, second, strict=True)
@@ -275,10 +274,8 @@ def unknown(keys: Iterable[ProblemKey]) -> list[ProblemKey]:
     return [key for key in keys if not _memory.has(key)]
 
 
-def run_batch(
-    batch: Batch, problems: Mapping[ProblemKey, Problem], while_held: bool = False
-) -> bytes:
-    """Carry out tasks in this process; `problems` are those that it may not have yet.
+def run_batch(batch: Batch, problems: Problems, while_held: bool = False) -> bytes:
+    """Carry out requests in this process; `problems` are those that it may not have yet.
 
     They are kept for later batches, or only as long as somebody else in this process holds them.
     """
@@ -286,22 +283,24 @@ def run_batch(
     kept = {key: _memory.get(key) for key in batch.keys if key not in problems}
     kept |= {key: _memory.put(key, problems[key], while_held) for key in problems}
     with _undisturbed():
-        tasks = pickle.loads(batch.tasks)
-        return pickle.dumps([_run_task(task, kept[task.key], batch.rounds) for task in tasks])
+        requests = pickle.loads(batch.requests)
+        return pickle.dumps(
+            [_run_request(request, kept[request.key], batch.rounds) for request in requests]
+        )
 
 
-def _run_task(task: Task, kept: _Kept, rounds: int) -> list[TaskResult]:
+def _run_request(request: RoundRequest, kept: _Kept, rounds: int) -> list[RoundResult]:
     try:
         ladder = kept.idle.pop()
     except IndexError:
-        ladder = task.kind.blank(kept.problem, task.state)
-    ladder.restore(task.state)
-    results: list[TaskResult] = []
+        ladder = request.kind.blank(kept.problem, request.state)
+    ladder.restore(request.state)
+    results: list[RoundResult] = []
     while len(results) < rounds and not (results and results[-1].done is None):
         began = time.thread_time()
-        done = carry_out(ladder, task.order, _memory.libraries)
-        draws = ladder.packed_draws(task.order, done or 0)
-        results.append(TaskResult(done, ladder.state(), draws, time.thread_time() - began))
+        done = carry_out(ladder, request.order, _memory.libraries)
+        draws = ladder.packed_draws(request.order, done or 0)
+        results.append(RoundResult(done, ladder.state(), draws, time.thread_time() - began))
     kept.idle.append(ladder)
     return results
 

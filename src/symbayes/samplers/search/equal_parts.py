@@ -14,11 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...formula.building import join, leaf, transform
-from ...formula.evaluation import evaluate_trees
 from ...formula.operators import OPERATORS
+from ...formula.trees import evaluate_trees, join, leaf, state_size, transform
 from ...kernels import opcodes
-from ..trace import state_size
 
 # Parts that others are built from, at most, the smallest first.
 _MOST_PARTS = 40

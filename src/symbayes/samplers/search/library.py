@@ -14,9 +14,8 @@ from itertools import combinations, islice, permutations, product
 
 import numpy as np
 
-from ...formula.building import join, leaf, one_after_the_other, product_of_powers
-from ...formula.evaluation import evaluate_trees
 from ...formula.operators import OPERATORS
+from ...formula.trees import concatenated, evaluate_trees, join, leaf, product_of_powers
 from ...inputs.problem import Problem
 from . import heuristics
 from .pairs import Pairs
@@ -71,13 +70,13 @@ class Library:
             kept = [tree for tree, is_good in zip(some, good, strict=True) if is_good]
             room[n : n + len(kept)] = values
             n += len(kept)
-            nodes.append(one_after_the_other(kept))
+            nodes.append(concatenated(kept))
             lengths.extend(map(len, kept))
             if stop():
                 break
         # Columns: centred, weighted, of length one. One after the other, the trees they are of.
         self._values = room[:n]
-        self._nodes = one_after_the_other(nodes)
+        self._nodes = concatenated(nodes)
         self._ends = np.cumsum(lengths)
 
     def _tree(self, i: int) -> np.ndarray:

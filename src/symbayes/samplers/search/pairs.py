@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...formula.building import join, leaf
+from ...formula.trees import join, leaf
 
 # Columns at most: the work for one residual grows with their square.
 _MOST_COLUMNS = 2_000

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from scipy.optimize import least_squares
 
-from ...formula.building import product_of_powers
-from ...formula.evaluation import evaluate_trees
+from ...formula.trees import evaluate_trees, product_of_powers
 from .targets import Target, carry_back
 
 # Columns at most, as a part of the rows.

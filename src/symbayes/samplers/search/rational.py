@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...formula.building import join, leaf, power, transform
+from ...formula.trees import join, leaf, power, transform
 
 # Highest powers above and below.
 _MOST_ABOVE, _MOST_BELOW = 6, 4

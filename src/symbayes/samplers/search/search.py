@@ -17,9 +17,7 @@ from functools import partial
 
 import numpy as np
 
-from ...formula.building import product_of_powers
-from ...formula.evaluation import evaluate_trees
-from ...formula.skeleton import skeleton
+from ...formula.trees import concatenated, evaluate_trees, product_of_powers, structure
 from ...inputs.problem import Problem, some_rows
 from ...kernels.chain import PROPOSED
 from ...kernels.opcodes import FEATURE
@@ -460,4 +458,4 @@ def _columns(find: Find) -> frozenset[int]:
 
 
 def _structure(find: Find) -> tuple[str, ...]:
-    return tuple(sorted(map(skeleton, find.trees)))
+    return structure(concatenated(find.trees), len(find.trees))

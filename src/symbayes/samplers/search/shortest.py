@@ -10,12 +10,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...formula.trees import split_terms
 from ...inputs.problem import Problem
 from ..exactness import is_exact
 from ..ladder import LARGEST_ROUND, Replicas, Round
 from ..run.clock import Watch
 from ..run.workers import Workers
-from ..trace import ChainTrace, split_terms
+from ..trace import ChainTrace
 from .equal_parts import shorter_states
 from .heuristics import Heuristics
 from .seekers import Best, Seeker, guest

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...formula.building import join, leaf, transform
+from ...formula.trees import join, leaf, transform
 from ...kernels import opcodes
 
 # Ratios of coefficients this close to a whole number or a half are taken to be one: they become

@@ -6,12 +6,24 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
+from ...result import Result
+
 #: Of Okabe and Ito's colours, those with a contrast above 3 on white and on near black.
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#808080"
 
 
+def result_of(model: Any) -> Result:
+    """Return what a plot shows: the result of a fitted estimator, or a result itself."""
+    if isinstance(model, Result):
+        return model
+    check_is_fitted(model)
+    return model.result_
+
+
 def axes_for(ax: Any, width: float = 5.5, height: float = 4.0) -> Any:
-    """Return the Axes to draw on: the user's, or those of a new figure of so many inches."""
+    """Return the Axes to draw on: the user's, or those of a new figure of this size in inches."""
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -41,7 +53,7 @@ def visible(text: str) -> str:
 
 
 def cropped(text: str, most: int) -> str:
-    """Return at most so many characters of the text, on one line.
+    """Return at most `most` characters of the text, on one line.
 
     Examples
     --------
@@ -53,15 +65,15 @@ def cropped(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def told_apart(texts: Sequence[str], most: int) -> list[str]:
-    """Return at most so many characters of each text, with those in which it differs from others.
+def distinguishable(texts: Sequence[str], most: int) -> list[str]:
+    """Return at most `most` characters of each text, with those in which it differs from others.
 
     Other digits are no difference that a reader sees.
 
     Examples
     --------
-    >>> from symbayes.show.plots.canvas import told_apart
-    >>> told_apart(["3*sin(x0) + y", "2*x0 + 1", "4*sin(x0) + z"], 9)
+    >>> from symbayes.show.plots.canvas import distinguishable
+    >>> distinguishable(["3*sin(x0) + y", "2*x0 + 1", "4*sin(x0) + z"], 9)
     ['3*sin…+ y', '2*x0 + 1', '4*sin…+ z']
     """
     shown = [visible(text) for text in texts]

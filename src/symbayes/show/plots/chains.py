@@ -6,9 +6,8 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from .canvas import BLUE, GREY, ORANGE, axes_for
+from .canvas import BLUE, GREY, ORANGE, axes_for, result_of
 
 # More points on a line do not show more.
 _MOST_DRAWS = 400
@@ -46,8 +45,8 @@ def plot_trace(model: Any, chain: int | None = None, ax: Any = None) -> Any:
     >>> ax.get_xlabel()
     'draw, 4 chains side by side'
     """
-    check_is_fitted(model)
-    traces = _traces(model.diagnostics_)
+    diagnostics = result_of(model).diagnostics
+    traces = _traces(diagnostics)
     chosen = _chosen(chain, len(traces))
     best = max(values.max() for values in traces)
     step = -(-sum(len(traces[c]) for c in chosen) // _MOST_DRAWS)
@@ -63,8 +62,8 @@ def plot_trace(model: Any, chain: int | None = None, ax: Any = None) -> Any:
         start += len(traces[c])
         if c != chosen[-1]:
             ax.axvline(start, color=GREY, lw=1, ls=":")
-    if model.diagnostics_["powers"]:
-        _legend(ax, model.diagnostics_["powers"][chosen[0]])
+    if diagnostics["powers"]:
+        _legend(ax, diagnostics["powers"][chosen[0]])
     # Cold chains differ by a few, hot ones by hundreds.
     ax.set_yscale("symlog", linthresh=1)
     ax.yaxis.set_major_formatter("{x:g}")
@@ -80,7 +79,7 @@ def plot_trace(model: Any, chain: int | None = None, ax: Any = None) -> Any:
 
 
 def _traces(diagnostics: dict[str, Any]) -> list[np.ndarray]:
-    """Return for each chain an array with a row a draw and a column a temperature."""
+    """Return for each chain an array with a row per draw and a column per temperature."""
     by_temperature = diagnostics["log_likelihood_by_temperature"]
     return [
         values if values.shape[1] else one[:, None]

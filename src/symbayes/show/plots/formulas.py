@@ -6,10 +6,9 @@ import re
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ...inputs.prior import require_count
-from .canvas import BLUE, GREY, ORANGE, axes_for, told_apart
+from .canvas import BLUE, GREY, ORANGE, axes_for, distinguishable, result_of
 
 # Characters of a name, and of a formula in the narrowest Axes.
 _LONGEST_NAME, _FEWEST_LETTERS = 28, 30
@@ -53,16 +52,16 @@ def plot_formulas(model: Any, n: int = 10, ax: Any = None) -> Any:
     >>> ax.get_xlabel()
     'probability'
     """
-    check_is_fitted(model)
+    formulas = result_of(model).formulas
     require_count("plot_formulas", "n", n)
-    first = model.formulas_.head(int(n))
+    first = formulas.head(int(n))
     own, ax = ax is None, axes_for(ax, height=1.0 + 0.42 * len(first))
     texts, width = first["formula"].tolist(), _letters(ax)
     if own and max(map(len, texts)) > width:
         ax.figure.set_figheight(1.0 + 0.62 * len(first))
     points = ax.get_window_extent().height * 72 / ax.figure.dpi
     two = points > _POINTS_OF_TWO_LINES * len(first)
-    texts = _on_two_lines(texts, width) if two else told_apart(texts, width)
+    texts = _on_two_lines(texts, width) if two else distinguishable(texts, width)
     _bars(ax, first["probability"].to_numpy(), "probability", height=0.35)
     ax.set_yticks([])
     # Formulas are long: they stand above their bars, where there is room.
@@ -72,7 +71,7 @@ def plot_formulas(model: Any, n: int = 10, ax: Any = None) -> Any:
             parse_math=False, transform=ax.get_yaxis_transform(),
         )  # fmt: skip
     ax.set_ylim(len(first) - 0.6, -0.9)
-    total = len(model.formulas_)
+    total = len(formulas)
     title = f"The {len(first)} most probable of {total} formulas" if total > 1 else "One formula"
     ax.set_title(title, fontsize="medium")
     return ax
@@ -106,12 +105,12 @@ def plot_inclusion(model: Any, n: int = 20, ax: Any = None) -> Any:
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['x0', 'x1']
     """
-    check_is_fitted(model)
+    inclusion = result_of(model).inclusion
     require_count("plot_inclusion", "n", n)
-    ranked = model.inclusion_probability().sort_values(ascending=False, kind="stable")
+    ranked = inclusion.sort_values(ascending=False, kind="stable")
     first = ranked.head(int(n))
     ax = axes_for(ax, height=1.0 + 0.28 * len(first))
-    names = [name or "(no name)" for name in told_apart(first.index.map(str), _LONGEST_NAME)]
+    names = [name or "(no name)" for name in distinguishable(first.index.map(str), _LONGEST_NAME)]
     _bars(ax, first.to_numpy(), "probability", height=0.7)
     ax.set_yticks(range(len(names)), labels=names, fontsize="small", parse_math=False)
     more = f"The first {len(first)} of {len(ranked)}" if len(ranked) > len(first) else "All"
@@ -145,9 +144,8 @@ def plot_pareto(model: Any, ax: Any = None) -> Any:
     >>> ax.get_xlabel()
     'nodes'
     """
-    check_is_fitted(model)
-    table, front = model.formulas_, model.pareto_
-    best = table.iloc[model.formula_objects_.index(model.best_formula_)]
+    result = result_of(model)
+    table, front, best = result.formulas, result.pareto, result.formulas.iloc[result.best]
     errors = table["rmse"].to_numpy()
     floor = _ROUNDING * errors.max()
     ax = axes_for(ax)
@@ -171,7 +169,7 @@ def plot_pareto(model: Any, ax: Any = None) -> Any:
 def _on_two_lines(texts: list[str], width: int) -> list[str]:
     """Return what there is room for of each text, broken at a space or operator nearby."""
     lines = []
-    for text in told_apart(texts, 2 * width - _LONGEST_WORD):
+    for text in distinguishable(texts, 2 * width - _LONGEST_WORD):
         end = len(text)
         if end > width:
             breaks = re.finditer(r" |(?<!\*)[*/](?!\*)", text[:width])

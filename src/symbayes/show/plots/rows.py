@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
+from ...inputs.parameters import check_level
 from ...inputs.validation import check_new_rows, check_new_target
-from .canvas import BLUE, GREY, ORANGE, axes_for, cropped
+from ...result import Result
+from .canvas import BLUE, GREY, ORANGE, axes_for, cropped, result_of
 
 # More points do not show more; the same ones are drawn every time.
 _MOST_ROWS = 1000
@@ -21,8 +21,8 @@ _LONGEST_NAME = 20
 class Comparison:
     """Observed and predicted values of some rows."""
 
-    target: str
-    X: Any
+    result: Result
+    X: np.ndarray
     observed: np.ndarray
     predicted: np.ndarray
     n_rows: int
@@ -32,6 +32,11 @@ class Comparison:
     def residuals(self) -> np.ndarray:
         """Observed minus predicted values."""
         return self.observed - self.predicted
+
+    def intervals(self, level: float) -> Intervals:
+        """Return where the observations were expected."""
+        check_level("plot_predictions", level)
+        return Intervals(float(level), *self.result.interval(self.X, float(level)))
 
     @property
     def count(self) -> str:
@@ -55,11 +60,11 @@ class Intervals:
 
 def compare(model: Any, X: Any = None, y: Any = None) -> Comparison:
     """Predict rows, the training rows without others; of many a sample."""
-    check_is_fitted(model)
+    result = result_of(model)
     if (X is None) != (y is None):
         raise ValueError("X and y belong together: pass both, or neither for the training rows")
     if X is None:
-        X, y = model._rows.X, model._rows.y
+        X, y = result.rows.X, result.rows.y
     else:
         X = check_new_rows(model, X)
         y = check_new_target(y, len(X))
@@ -67,14 +72,7 @@ def compare(model: Any, X: Any = None, y: Any = None) -> Comparison:
     if n_rows > _MOST_ROWS:
         kept = np.sort(np.random.default_rng(0).choice(n_rows, _MOST_ROWS, replace=False))
         X, y = X[kept], y[kept]
-    if hasattr(model, "feature_names_in_"):
-        X = pd.DataFrame(X, columns=model.feature_names_in_)
-    return Comparison(model._target, X, y, model.predict(X), n_rows)
-
-
-def expect(model: Any, comparison: Comparison, level: float) -> Intervals:
-    """Return where the observations were expected."""
-    return Intervals(float(level), *model.predict_interval(comparison.X, level))
+    return Comparison(result, X, y, result.predict(X), n_rows)
 
 
 def plot_predictions(
@@ -115,7 +113,7 @@ def plot_predictions(
     'observed y'
     """
     comparison = compare(model, X, y)
-    intervals = expect(model, comparison, level)
+    intervals = comparison.intervals(level)
     ax = axes_for(ax)
     draw_predictions(ax, comparison, intervals)
     return ax
@@ -132,7 +130,7 @@ def draw_predictions(ax: Any, comparison: Comparison, intervals: Intervals) -> N
     ax.axline([observed[0]] * 2, slope=1, color=GREY, lw=1, label="observed = predicted")
     ax.plot(predicted[inside], observed[inside], ".", ms=5, color=BLUE, label="inside")
     ax.plot(predicted[~inside], observed[~inside], "x", ms=5, color=ORANGE, label="outside")
-    target = cropped(comparison.target, _LONGEST_NAME)
+    target = cropped(comparison.result.target, _LONGEST_NAME)
     ax.set_xlabel(f"predicted {target}", parse_math=False)
     ax.set_ylabel(f"observed {target}", parse_math=False)
     ax.set_title(
@@ -183,7 +181,7 @@ def draw_residuals(ax: Any, comparison: Comparison) -> None:
     """Draw what `plot_residuals` shows."""
     ax.axhline(0, color=GREY, lw=1)
     ax.plot(comparison.predicted, comparison.residuals, ".", ms=5, color=BLUE)
-    target = cropped(comparison.target, _LONGEST_NAME)
+    target = cropped(comparison.result.target, _LONGEST_NAME)
     ax.set_xlabel(f"predicted {target}", parse_math=False)
     ax.set_ylabel("residual: observed minus predicted")
     ax.set_title(f"Residuals of {comparison.count}", fontsize="medium")

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from ...formula.expression import CONSTANT, FEATURE, Expression
 from ...formula.formula import Formula
 from ...formula.printing import number
-from .canvas import BLUE, GREY, axes_for, cropped
+from .canvas import BLUE, GREY, axes_for, cropped, result_of
 
 _MINUS, _TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
 _SIGNS = {"-": _MINUS, "neg": _MINUS, "*": _TIMES, "/": "÷", "inv": "1 ÷"}
@@ -113,8 +111,7 @@ def plot_tree(formula_or_model: Any, ax: Any = None) -> Any:
     """
     formula = formula_or_model
     if not isinstance(formula, Formula):
-        check_is_fitted(formula)
-        formula = formula.best_formula_
+        formula = result_of(formula).best_formula
     if ax is None:
         ax = axes_for(None, *natural_size(formula))
         ax.set_position((0, 0, 1, 1))  # there is nothing around it

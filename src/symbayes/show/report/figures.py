@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any
 from xml.etree import ElementTree
 
-from .markup import Markup, element
+from .markup import Markup, element, scrolling
 
 # Drawn in this colour is what takes on that of the text around it.
 _INK = "#010203"
@@ -25,7 +25,7 @@ _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _REFERENCE = re.compile(r"(?<=#)\w+")
 # The font is the page's.
 _FONT = re.compile(r"font-family: [^;]*; ")
-# A phone shows so many inches without shrinking them much.
+# Inches that a phone shows without shrinking them much.
 _WIDTH, _HEIGHT = 4.0, 3.2
 
 
@@ -68,14 +68,7 @@ def wide_figure(
         draw(plot.add_axes((0, 0, 1, 1)))
         return plot
 
-    box = element(
-        "div",
-        _svg(drawn, name, label),
-        class_="scroll",
-        role="region",
-        aria_label=label,
-        tabindex=0,
-    )
+    box = scrolling(label, _svg(drawn, name, label))
     return element("figure", box, element("figcaption", caption), class_="wide")
 
 

@@ -36,10 +36,10 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
         f' {name.rstrip("_").replace("_", "-")}="{_escaped(value)}"'
         for name, value in attributes.items()
     )
-    return Markup(f"<{tag}{written}>{joined(children)}</{tag}>")
+    return Markup(f"<{tag}{written}>{joined(*children)}</{tag}>")
 
 
-def joined(parts: Iterable[object]) -> Markup:
+def joined(*parts: object) -> Markup:
     """Return the parts one after the other, escaped unless markup."""
     return Markup("".join(part if isinstance(part, Markup) else _escaped(part) for part in parts))
 
@@ -53,8 +53,15 @@ def section(name: str, heading: str, *children: object) -> Markup:
     return element("section", element("h2", heading), *children, id=name)
 
 
-def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
-    """Return a table that scrolls inside its own box where the page is narrow.
+def scrolling(label: str, *children: object, class_: str = "scroll") -> Markup:
+    """Return a box that scrolls by itself where the page is narrow, also by keyboard."""
+    return element("div", *children, class_=class_, role="region", aria_label=label, tabindex=0)
+
+
+def table(
+    caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]], note: str | None = None
+) -> Markup:
+    """Return a table, and a note below it.
 
     Numbers are to be formatted already; a column of them has a name that ends in a blank.
     """
@@ -67,19 +74,13 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
         element("tr", *(element("td", cell, **c) for cell, c in zip(row, classes, strict=True)))
         for row in rows
     ]
-    return element(
-        "div",
-        element(
-            "table",
-            element("caption", caption),
-            element("thead", element("tr", *head)),
-            element("tbody", *body),
-        ),
-        class_="scroll",
-        role="region",
-        aria_label=caption,
-        tabindex=0,
+    parts = (
+        element("caption", caption),
+        element("thead", element("tr", *head)),
+        element("tbody", *body),
     )
+    below = "" if note is None else element("p", note, class_="note")
+    return joined(scrolling(caption, element("table", *parts)), below)
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
@@ -111,14 +112,8 @@ def in_a_table(formulas: Iterable[Formula]) -> list[Markup]:
 
 def verdict(diagnostics: dict[str, Any]) -> Markup:
     """Return whether a run has converged, and why."""
-    converged = diagnostics.get("converged", diagnostics["settled"])
-    words = diagnostics.get("verdict") or (
-        "The chains agree."
-        if converged
-        else "The chains did not agree before the budget was spent. Compare another random_state, "
-        "or raise tune."
-    )
-    return element("p", words, class_="verdict good" if converged else "verdict doubtful")
+    quality = "good" if diagnostics["converged"] else "doubtful"
+    return element("p", diagnostics["verdict"], class_=f"verdict {quality}")
 
 
 def probability(value: float) -> str:

@@ -1,0 +1,195 @@
+"""The formulas of a posterior as a user sees them: a table, objects, and which one is the best."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ..deadline import Deadline, OutOfTime
+from ..fitting.model import Fitter, Model, expression_of
+from ..fitting.rounding import TrainingRows, is_simple, rounded
+from ..formula import expression as ex
+from ..formula.formula import DIGITS, Formula
+from ..formula.rewriting import collected
+from ..kernels import opcodes
+from .posterior import Posterior, front, may_polish, to_polish
+
+# Formulas, from the most probable on, for which simple constants are looked for.
+_ROUNDED = 5
+
+
+class FormulaWriter:
+    """Writes fitted models as formulas.
+
+    Parameters
+    ----------
+    fitter : Fitter
+    names : sequence of str
+        All columns of the user's table.
+    used : ndarray
+        The position among them of the columns of the problem.
+    """
+
+    def __init__(self, fitter: Fitter, names: Sequence[str], used: np.ndarray):
+        self._fitter = fitter
+        self._names = names
+        self._used = used
+        problem, n_rows = fitter.problem, len(fitter.scaled_y)
+        # Constants inside known terms are what the user says they are: none is touched then.
+        self._free = not any((tree["op"] == opcodes.LT).any() for tree in problem.known)
+        nu, lam = problem.data.noise_prior.tolist()
+        y = problem.y_mean + problem.y_scale * fitter.scaled_y
+        self._rows = TrainingRows(
+            fitter.columns[:, :n_rows], y, fitter.weights, (nu, lam), problem.y_scale,
+            used.tolist(),
+        )  # fmt: skip
+
+    def table(
+        self, models: list[tuple[float, Model]], deadline: Deadline | None = None
+    ) -> tuple[pd.DataFrame, list[Formula]]:
+        """Return the table of formulas and the formulas themselves.
+
+        Simple constants are looked for until the deadline or a Ctrl-C.
+        """
+        deadline = deadline or Deadline()
+        formulas = [self._formula(model) for _, model in models]
+        problem = self._fitter.problem
+        sizes = [formula.n_nodes for formula in formulas]
+        work = 0.0
+        for i in to_polish(sizes, [model.mse for _, model in models]):
+            # Digits take next to no time, unless there are very many constants.
+            if may_polish(i, work, deadline.over):
+                work += self._fitter.work(models[i][1].state)
+                formulas[i] = self._shown(models[i][1])
+        simpler = [str(formula) for formula in formulas]
+        work = 0.0
+        for i in range(min(_ROUNDED, len(models)) if self._free else 0):
+            if may_polish(i, work, deadline.cut_short):
+                work += self._fitter.work(models[i][1].state)
+                with contextlib.suppress(OutOfTime):
+                    simpler[i] = self._with_simple_constants(formulas[i], deadline.over)
+        r2 = [1.0 - model.mse * (problem.y_scale / problem.y_spread) ** 2 for _, model in models]
+        return formula_table(models, formulas, problem.y_scale, r2, simpler), formulas
+
+    def one_standard_error_rmse(self, models: list[tuple[float, Model]]) -> float:
+        """Return the RMSE whose square is one standard error above the smallest."""
+        fitter = self._fitter
+        model = min((model for _, model in models), key=lambda model: model.mse)
+        values, n = fitter.residuals(model), fitter.problem.data.n
+        values *= values  # in place: there may be millions
+        values -= model.mse
+        values *= values
+        values *= fitter.weights
+        variance = float(np.sum(values)) / n
+        return float(np.sqrt(model.mse + np.sqrt(variance / n))) * fitter.problem.y_scale
+
+    def formula(self, trees: Sequence[np.ndarray]) -> Formula | None:
+        """Return trees with their least-squares fit as a formula, None if there is no such fit."""
+        model = self._fitter.fit_trees(trees)
+        return None if model is None else self._shown(model)
+
+    def formula_and_rmse(self, trees: Sequence[np.ndarray]) -> tuple[Formula | None, float]:
+        """Return trees as a formula, and its RMSE; None and nan if there is no fit."""
+        model = self._fitter.fit_trees(trees)
+        if model is None:
+            return None, np.nan
+        return self._formula(model), float(np.sqrt(model.mse)) * self._fitter.problem.y_scale
+
+    def _with_simple_constants(self, formula: Formula, stop: Callable[[], bool]) -> str:
+        """Return a formula with simple constants, as text; the same where there are none."""
+        found = rounded(formula._expression, self._rows, stop)
+        return str(formula if found == formula._expression else self._of(collected(found)))
+
+    def _of(self, expression: ex.Expression) -> Formula:
+        """Return a formula that is shown with the digits that the data support.
+
+        Simple numbers are not measured, and keep theirs.
+        """
+        digits = [
+            max(n, DIGITS) if is_simple(value) else n
+            for n, value in zip(
+                self._rows.digits(expression), ex.constants(expression), strict=True
+            )
+        ]
+        return Formula._from_expression(expression, self._names, digits)
+
+    def _shown(self, model: Model) -> Formula:
+        formula = self._formula(model)
+        return self._of(formula._expression) if self._free else formula
+
+    def _formula(self, model: Model) -> Formula:
+        return fitted_formula(model, self._names, self._used)
+
+
+def fitted_formula(model: Model, names: Sequence[str], used: np.ndarray) -> Formula:
+    """Return a fitted model as a formula; names and used columns are those of `FormulaWriter`."""
+    return Formula._from_expression(expression_of(model, used), names)
+
+
+def formula_table(
+    models: Sequence[tuple[float, Model]],
+    formulas: Sequence[Formula],
+    y_scale: float,
+    r2: Sequence[float],
+    rounded: Sequence[str],
+) -> pd.DataFrame:
+    """Return the table of formulas, given with their probabilities and fits.
+
+    Texts are objects: pandas' own kind of text does not take every name that a column may have.
+    """
+    return pd.DataFrame(
+        {
+            "probability": [min(1.0, probability) for probability, _ in models],
+            "formula": pd.Series([str(formula) for formula in formulas], dtype=object),
+            "n_terms": [len(model.state.trees) for _, model in models],
+            "n_nodes": [formula.n_nodes for formula in formulas],
+            "rmse": [np.sqrt(model.mse) * y_scale for _, model in models],
+            "r2": r2,
+            "rounded": pd.Series(rounded, dtype=object),
+        }
+    )
+
+
+def select(formulas: pd.DataFrame, rule: str, limit: float) -> int:
+    """Return the place of the best formula in a table of formulas.
+
+    Parameters
+    ----------
+    formulas : DataFrame
+        With `n_nodes` and `rmse`, the most probable formula first.
+    rule : str
+        "probability": the most probable; "one_standard_error": the simplest whose mean squared
+        error is within one standard error of the smallest; "accuracy": the smallest error.
+    limit : float
+        The RMSE whose square is one standard error above the smallest.
+    """
+    if rule == "probability":
+        return 0
+    rmse = formulas["rmse"].to_numpy()
+    if rule == "accuracy":
+        return int(np.argmin(rmse))
+    close = np.flatnonzero(rmse <= max(limit, rmse.min()))
+    # Among the simplest of them the most probable, which comes first.
+    return int(close[np.argmin(formulas["n_nodes"].to_numpy()[close])])
+
+
+def pareto(formulas: pd.DataFrame) -> pd.DataFrame:
+    """Return the formulas to which no other is both shorter and closer, the shortest first."""
+    return formulas.iloc[front(formulas["n_nodes"].to_numpy(), formulas["rmse"].to_numpy())]
+
+
+def formulas_by_chain(posterior: Posterior, formulas: pd.DataFrame, n: int) -> pd.DataFrame:
+    """Return the leading formulas of each chain, with their probabilities in that chain."""
+    probability = np.array([posterior.by_chain(one) for one in posterior.groups])
+    parts = []
+    for chain, shares in enumerate(probability.T):
+        order = np.argsort(-shares, kind="stable")[:n]
+        order = order[shares[order] > 0.0]
+        part = formulas.iloc[order].drop(columns=["probability", "rounded"])
+        part.insert(0, "chain", chain)
+        part.insert(1, "probability", shares[order])
+        parts.append(part)
+    return pd.concat(parts)

@@ -1,0 +1,255 @@
+"""One run, from a checked task to its `Result`: compile, sample, make the answers, warn."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from .cautions import ConvergenceWarning, Remedy, SamplingWarning
+from .deadline import Deadline, OutOfTime
+from .fitting.model import Fitter
+from .inputs.sampler_settings import TemperedSampler
+from .inputs.task import Task
+from .inputs.validation import LARGE, column_name, feature_names
+from .kernels import units
+from .posterior.diagnostics import cut_short, effort, history, nothing_new
+from .posterior.posterior import NoFiniteModel, make_posterior, seconds_after
+from .posterior.prediction import AcceptedModels
+from .posterior.table import FormulaWriter, select
+from .posterior.verdict import judge
+from .result import MOST_ROWS_KEPT, Result, combined, with_diagnostics, with_stacking
+from .samplers.run.clock import Watch
+from .samplers.run.context import RunContext
+from .samplers.run.remote import ClusterError
+from .samplers.run.scheduler import NoStart
+from .samplers.run.workers import workers_for
+from .samplers.sampling import remember, sample, trace_to_extend
+from .samplers.trace import Find, RunState, Trace
+from .show.display import Display, reporter_for
+from .storage.checkpoint import CheckpointWriter, LoadedCheckpoint, begin_checkpoints
+
+# Parts of the time left after sampling for the posterior, and then for its table of formulas; the
+# rest is for what is said about them.
+_FOR_POSTERIOR, _FOR_TABLE = 0.6, 0.5
+
+
+def new_run(
+    model: Any, task: Task, target: str, began: float, client: Any, checkpoint: str | None
+) -> tuple[Result, SamplingWarning | None]:
+    """Carry out a fit from its beginning, or with `warm_start` from the end of the earlier one.
+
+    Parameters
+    ----------
+    model : BayesianSymbolicRegressor
+        Of it only the parameters are read, and with `warm_start` the result of the earlier fit.
+    task : Task
+        Table, problem and sampler that these parameters make.
+    target : str
+        Name of y.
+    began : float
+        When the fit began, by `time.monotonic`; a time limit counts from there.
+    client : dask.distributed.Client or None
+    checkpoint : str or None
+        A new file to write the state of the run to.
+    """
+    before = None
+    if model.warm_start:
+        earlier = getattr(model, "result_", None)
+        before = trace_to_extend(
+            None if earlier is None else earlier.run, task.problem, task.sampler,
+            int(model.chains), int(model.draws),
+        )  # fmt: skip
+        if before is None and earlier is not None:
+            warnings.warn(
+                "warm_start: there is no run to continue, so the fit starts from the beginning; a "
+                "model from a file, one fitted without warm_start, or one that had not warmed up "
+                "cannot be continued",
+                SamplingWarning,
+                stacklevel=3,
+            )
+    entropy = task.random_state.randint(0, 2**31 - 1, size=4).tolist()
+    start = RunState(before)
+    checkpoints = None
+    if checkpoint is not None:
+        checkpoints = begin_checkpoints(checkpoint, model, task.table, entropy, start)
+    return _run(model, task, target, began, client, entropy, lambda: start, checkpoints, before)
+
+
+def resumed_run(
+    model: Any, task: Task, target: str, began: float, client: Any, stored: LoadedCheckpoint
+) -> tuple[Result, SamplingWarning | None]:
+    """Resume a run from its checkpoint; parameters are as for `new_run`."""
+    began -= stored.seconds
+    start = partial(stored.point, task, int(model.chains))
+    return _run(model, task, target, began, client, stored.entropy, start, stored.writer())
+
+
+def _run(
+    model: Any,
+    task: Task,
+    target: str,
+    began: float,
+    client: Any,
+    entropy: list[int],
+    start: Callable[[], RunState],
+    checkpoints: CheckpointWriter | None,
+    before: Trace | None = None,
+) -> tuple[Result, SamplingWarning | None]:
+    """Sample from a start on, and make the answers; `before` is the run that it continues."""
+    problem, table, sampler = task.problem, task.table, task.sampler
+    with Display(not callable(model.progress) and bool(model.progress)) as display:
+        if not units.is_cached(sampler.name):
+            display.say("compiling, once (ten to thirty seconds)")
+        compiling = time.monotonic()
+        # A large table needs more of it, for the run and for the fits after it.
+        by_parts = isinstance(sampler, TemperedSampler) and (
+            sampler.in_stages(problem).part is not None or len(table.y) > LARGE
+        )
+        units.load(sampler.name, by_parts)
+        began += time.monotonic() - compiling  # which no time limit counts
+        fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
+        writer = FormulaWriter(fitter, feature_names(model), table.used)
+        point = start()
+        watch = Watch(model.timeout, began)
+        if model.timeout is not None:
+            watch.keep_back(seconds_after(fitter))
+        report = reporter_for(model.progress, display, writer, watch)
+        # Chains share the cores; threads of the linear algebra would only get in their way.
+        with threadpool_limits(1, user_api="blas"), watch:
+            with workers_for(model.n_jobs, int(model.chains), client) as workers:
+                save = None if checkpoints is None else partial(checkpoints.save, watch)
+                context = RunContext(workers, watch, report, save)
+                trace = point.trace if point.finished else _sample(
+                    model, task, entropy, context, point, checkpoints
+                )  # fmt: skip
+            assert trace is not None
+            if checkpoints is not None and not point.finished:
+                checkpoints.finish(watch, trace)
+            result, verdict = _answers(model, task, target, fitter, writer, trace, watch)
+        if model.warm_start or checkpoints is not None:
+            result = replace(result, run=remember(trace, problem, sampler))
+        if model._shows_verdict:
+            display.conclude(result.diagnostics["verdict"])
+    path = None if checkpoints is None else checkpoints.path
+    return result, _warning(trace, before, result.diagnostics["converged"], verdict, path)
+
+
+def _sample(
+    model: Any,
+    task: Task,
+    entropy: list[int],
+    context: RunContext,
+    point: RunState,
+    checkpoints: CheckpointWriter | None,
+) -> Trace:
+    sampler, problem = task.sampler, task.problem
+    try:
+        return sample(
+            sampler,
+            problem,
+            tune=sampler.tune if model.tune is None else int(model.tune),
+            draws=int(model.draws),
+            guesses=task.guesses,
+            seeds=np.random.SeedSequence(entropy).spawn(int(model.chains)),
+            run=context,
+            before=point,
+        )
+    except NoStart:
+        raise ValueError(
+            f"no model of {problem.most_terms} terms could be found that is finite on all rows and "
+            "free of redundant terms; use fewer terms (n_terms), more operators, or rescale "
+            "columns of extreme size"
+        ) from None
+    except ClusterError as error:
+        if checkpoints is None:
+            raise
+        advice = Remedy.RESUME.value.format(path=checkpoints.path)
+        raise ClusterError(f"{error}; {advice}") from error
+
+
+def _answers(
+    model: Any,
+    task: Task,
+    target: str,
+    fitter: Fitter,
+    writer: FormulaWriter,
+    trace: Trace,
+    watch: Watch,
+) -> tuple[Result, str]:
+    """Return the result of a run, and its verdict on the draws before any advice on stacking."""
+    stopped, deadline, table = watch.interrupted, watch.deadline, task.table
+    try:
+        posterior = make_posterior(fitter, trace, deadline.share(_FOR_POSTERIOR))
+    except NoFiniteModel:
+        raise ValueError(
+            "the coefficients of all formulas found are too large or too small for a number; "
+            "rescale y or columns of extreme size"
+        ) from None
+    models = posterior.formula_models
+    formulas, objects = writer.table(models, deadline.share(_FOR_TABLE))
+    rmse = writer.one_standard_error_rmse(models)
+    diagnostics = effort(trace)
+    # A Ctrl-C since sampling ended leaves formulas unpolished.
+    diagnostics["interrupted"] |= watch.interrupted and not stopped
+    names = [column_name(model, i) for i in table.used]
+    diagnostics |= judge(trace, fitter.problem, posterior.leading_by_chain, names)
+    diagnostics |= {"stacking_weights": None, "stacking_gain": None}
+    verdict = diagnostics["verdict"]
+    has_names = hasattr(model, "feature_names_in_")
+    result = Result(
+        posterior=posterior,
+        rows=table.sample(MOST_ROWS_KEPT),
+        ranges=(table.columns.min(axis=1), table.columns.max(axis=1)),
+        column_names=feature_names(model) if has_names else None,
+        target=target,
+        formulas=formulas,
+        formula_objects=objects,
+        best=select(formulas, model.model_selection, rmse),
+        one_standard_error_rmse=rmse,
+        diagnostics=diagnostics,
+        history=history(trace, fitter.problem) if fitter.plug_in else None,
+        accepted=AcceptedModels(fitter, trace.chains) if fitter.plug_in else None,
+    )
+    if diagnostics["chains_disagree"]:
+        with contextlib.suppress(OutOfTime):
+            result = with_stacking(result, deadline)
+    result = combined(result, model.combine, model.model_selection)
+    found = _formulas_of(trace.search, writer, deadline)
+    return with_diagnostics(result, found=found), verdict
+
+
+def _formulas_of(
+    finds: list[Find], writer: FormulaWriter, deadline: Deadline
+) -> list[tuple[float, str]]:
+    """Return what a search found and when; only the last finds where there is no time for more."""
+    texts: list[tuple[float, str]] = []
+    for find in reversed(finds):
+        if texts and deadline.over():
+            break
+        texts.append((find.seconds, str(writer.formula(find.trees))))
+    return texts[::-1]
+
+
+def _warning(
+    trace: Trace, before: Trace | None, converged: bool, verdict: str, checkpoint: str | None
+) -> SamplingWarning | None:
+    """Return what to say of a run that was cut short, had nothing to do, or has not converged."""
+    parts = nothing_new(before, trace) or cut_short(trace)
+    # At a time limit the verdict says as much, and why.
+    if not converged and (parts is None or (trace.timed_out and not trace.interrupted)):
+        warning = ConvergenceWarning(verdict)
+        warning.is_verdict = True
+        return warning
+    if parts is None:
+        return None
+    if checkpoint is not None and trace.interrupted:
+        parts = (*parts, "; ", Remedy.RESUME)
+    return (SamplingWarning if converged else ConvergenceWarning)(*parts, path=checkpoint)
