@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from symbayes.formula.trees import state_size
 from symbayes.kernels import opcodes
 from symbayes.kernels.moves.choice import (
     BIRTH,
@@ -24,7 +25,6 @@ from symbayes.kernels.moves.choice import (
     SPLIT,
     STAY,
 )
-from symbayes.samplers.trace import state_size
 
 from .cases import FALSE_ALARM, Case, run, space_of
 
