@@ -17,16 +17,7 @@ import symbayes
 from symbayes import cli, plots
 
 from .exact.test_planted_bugs import BUGS
-from .pages import (
-    PAGES,
-    ROOT,
-    agrees,
-    blocks,
-    commands,
-    difference,
-    run_python,
-    without_fences,
-)
+from .pages import PAGES, ROOT, agrees, blocks, commands, difference, run_python, without_fences
 
 #: What a fenced block may be, so that none escapes the tests.
 LANGUAGES = {"python", "console", "text"}

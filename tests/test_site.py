@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from .chromium import PROGRAM, Chromium
 from .pages import PAGES, ROOT
+from .show.chromium import PROGRAM, Chromium
 
 pytestmark = pytest.mark.slow
 # What a browser fetches by itself: not the links that a reader may follow.

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from symbayes.formula.trees import state_size
 from symbayes.inputs.prior import NoisePrior, TreePrior
 from symbayes.kernels import opcodes
 from symbayes.kernels.moves.choice import N_MOVES
 from symbayes.kernels.tree import NODE
-from symbayes.samplers.trace import state_size
 
 from .. import naive
 from ..kernels.calling import generator_state

@@ -14,7 +14,7 @@ from numba import config, float64
 from symbayes.kernels import code_cache
 from symbayes.kernels.compiling import entry_point
 
-from ..mutations import raw
+from ..storage.mutations import raw
 
 SOURCE = """
 def double(x):

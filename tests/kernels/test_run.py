@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from symbayes.formula.trees import split_terms
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.kernels import units
 from symbayes.kernels.chain import ACCEPTED, EVALUATED, NUMBERS, PROPOSED
 from symbayes.kernels.moves.choice import BIRTH, DEATH, EXCHANGE, MERGE, N_MOVES, NEWTON, SPLIT
 from symbayes.samplers.ladder import Replicas
 from symbayes.samplers.run.scheduler import NoStart
-from symbayes.samplers.trace import empty_output, split_terms
+from symbayes.samplers.trace import empty_output
 
 from .. import naive
 from ..problems import problem, table

@@ -13,7 +13,7 @@ from numba import config
 from symbayes.kernels import compiling, units
 from symbayes.samplers.ladder import Replicas
 
-from ..test_tempered import target
+from ..samplers.test_tempered import target
 
 # Loads a sampler with an empty cache; says how it was helped and that it works.
 PROGRAM = """
