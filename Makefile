@@ -11,9 +11,9 @@ help:
 	@echo "make test-slow  run the long statistical tests as well"
 	@echo "make docs       build the documentation into docs/_build/html"
 	@echo "make bench      measure speed against other tools (installs them, about half an hour)"
-	@echo "make bench-quality SWEEP=classic  find formulas, beside other tools (hours; goes on where it was)"
+	@echo "make bench-quality SWEEP=classic  find formulas, beside other tools (hours; continues where it stopped)"
 	@echo "make bench-report  write docs/benchmark.md from the results of bench-quality"
-	@echo "make reproduce  do the paper's experiments again (hours; goes on where it was)"
+	@echo "make reproduce  do the paper's experiments again (hours; continues where it stopped)"
 	@echo "make setup      only create $(VENV) and install symbayes into it"
 
 $(BIN)/python:

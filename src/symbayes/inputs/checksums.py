@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# An array is gone through in parts of about so many bytes, so that it is never copied whole.
+# Bytes of an array that are read at once, so that it is never copied whole.
 _BYTES_AT_ONCE = 2**20
 
 

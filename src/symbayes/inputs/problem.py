@@ -33,7 +33,7 @@ from .validation import Table, padded_columns
 
 #: Rows of a large table that are read at once.
 ROWS_AT_ONCE = 65_536
-# Concentration of the prior of learned column weights: about so many columns matter.
+# Concentration of the prior of learned column weights: about as many columns matter.
 _RELEVANT_COLUMNS = 4.0
 # Constants a model may have for each row. Where there are as many as rows, a formula goes through
 # all of them whatever the noise, and its likelihood has no bound: it would be certain, and wrong.
