@@ -101,8 +101,9 @@ def _size(growth: Measured, large: Measured) -> Iterable[str]:
         "",
         growth.notes[0],
         "",
-        "With more than 5,000 rows, most proposals are rejected on 1,024 of them and never see the "
-        "others ([delayed acceptance](theory.md#large-tables-delayed-acceptance)). With 1,000,000 "
+        "With more than 5,000 rows, a proposal is judged on 1,024 of them first, and most are "
+        "rejected there without a look at the others "
+        "([delayed acceptance](theory.md#large-tables-delayed-acceptance)). With 1,000,000 "
         f"rows a ladder makes {large.cell('first 1,024 rows', 'proposals/s')} proposals per second "
         f"that way, and {large.cell('all rows at once', 'proposals/s')} without. The formula "
         f"`x0*x1 + x0*x2*x3*sin(x4)` with 1 % noise was found after "

@@ -19,9 +19,10 @@ from ...posterior.table import formulas_by_chain
 from ...result import Result
 from ...storage.atomic import replacing
 from ...version import __version__
-from ..plots import plot_formulas, plot_inclusion, plot_pareto, plot_trace, plot_tree
+from ..plots.chains import plot_trace
+from ..plots.formulas import plot_formulas, plot_inclusion, plot_pareto
 from ..plots.rows import Comparison, Intervals, compare, draw_predictions, draw_residuals
-from ..plots.tree import natural_size
+from ..plots.tree import natural_size, plot_tree
 from .figures import figure, wide_figure
 from .markup import (
     WIDEST_FORMULA,
