@@ -1,4 +1,4 @@
-"""`python -m tests.exact.check CASE MOVE STEPS`: print the smallest p-value of a move alone.
+"""`python -m tests.exact.check CASE:MOVE:STEPS ...`: print the smallest p-value of each move alone.
 
 A process of its own, so that the planted-bugs test can run it on an altered copy of the package.
 """
@@ -34,17 +34,22 @@ CASES = {
 }
 
 
-if __name__ == "__main__":
-    case, move, steps = sys.argv[1:]
+def smallest_p_value(case: Case, move: str, steps: int) -> float:
     if move == "ladder":
         # One step between two swaps, so that what these do wrong is not made good at once.
         results = test_tempering.p_values_of_ladders(
-            CASES[case], (1.0, 0.3), n=12_000, rounds=int(steps), steps=1
+            case, (1.0, 0.3), n=12_000, rounds=steps, steps=1
         )
     elif move == "swap":
-        results = test_tempering.p_values_of_swaps(CASES[case], n=30_000)
+        results = test_tempering.p_values_of_swaps(case, n=30_000)
     else:
         # Few states can be split, so that it takes more of them.
         n = 100_000 if move == "split-merge" else 30_000
-        results = test_stationarity.p_values(CASES[case], move, n=n, steps=int(steps))
-    print(min(results.values()))
+        results = test_stationarity.p_values(case, move, n=n, steps=steps)
+    return min(results.values())
+
+
+if __name__ == "__main__":
+    for check in sys.argv[1:]:
+        case, move, steps = check.split(":")
+        print(smallest_p_value(CASES[case], move, int(steps)))

@@ -47,8 +47,21 @@ EXTREME = {
 }
 
 
-@pytest.mark.parametrize("parameters", [{}, {"sampler": "paper"}], ids=["tempered", "paper"])
-@pytest.mark.parametrize("case", EXTREME)
+# Long formulas that all have to be fitted: these take long with the default sampler.
+LONG = ("30 orders of magnitude", "ten rows that fit nothing")
+EACH = [
+    pytest.param(
+        case,
+        {} if sampler == "tempered" else {"sampler": sampler},
+        id=f"{case}-{sampler}",
+        marks=pytest.mark.slow if case in LONG and sampler == "tempered" else (),
+    )
+    for case in EXTREME
+    for sampler in ("tempered", "paper")
+]
+
+
+@pytest.mark.parametrize(("case", "parameters"), EACH)
 def test_extreme_data(case, parameters):
     table, y = EXTREME[case]
     model = small(operators="all", **parameters).fit(table, y)
@@ -127,8 +140,7 @@ def test_constants_that_no_increment_can_show():
     assert (slopes(lambda v: np.zeros(5), np.array([1e306]), np.zeros(5), 1.0) == 0.0).all()
 
 
-@pytest.mark.parametrize("parameters", [{}, {"sampler": "paper"}], ids=["tempered", "paper"])
-@pytest.mark.parametrize("case", EXTREME)
+@pytest.mark.parametrize(("case", "parameters"), EACH)
 def test_extreme_data_can_be_stacked(case, parameters):
     table, y = EXTREME[case]
     model = small(operators="all", chains=3, combine="stack", **parameters).fit(table, y)
