@@ -1,11 +1,12 @@
 """What each heuristic of the search is worth: fits with one of them turned off at a time.
 
-    python -m benchmarks.quality.ablation --seconds 15 --processes 16 --out FOLDER
-    python -m benchmarks.quality.ablation --report --out FOLDER
+    python -m benchmarks.quality.ablation --tune 4000 --processes 2 --out FOLDER
+    python -m benchmarks.quality.ablation --tune 4000 --report --out FOLDER
 
 Every finished fit is a line of `FOLDER/ablation.jsonl`; the same command continues where it was
 stopped. Problems come in random order, each with all heuristics in turn, so that a part of the fits
-compares heuristics on the same problems. Each fit has one core.
+compares heuristics on the same problems. Each fit has one core. With `--seconds` fits end by the
+clock; with `--tune` they end by counts alone, so that a busy machine changes no result.
 
 Without noise and with 1 %, on the formulas of the suites `feynman` and `classic`. Pairs of columns
 matter only for tables with hundreds of columns; for these there are a few formulas in five of
@@ -36,7 +37,7 @@ from .problems import DATA, TEST, TRAIN, Problem, stream, synthetic, uniform
 from .verdicts import Truth
 
 NOISES = (0.0, 0.01)
-KEY = ("suite", "problem", "noise", "seed", "off", "limit")
+KEY = ("suite", "problem", "noise", "seed", "off", "limit", "tune")
 _WIDE_COLUMNS, _WIDE_ROWS = 400, 500
 _WIDE = {
     "product": ((-2.0, 2.0), "x17*x230 + 2*sin(x44) - x311"),
@@ -58,7 +59,9 @@ def main(words: Sequence[str] | None = None) -> int:
     add("--off", nargs="+", choices=("none", *_heuristics()), help="only these")
     add("--noise", nargs="+", type=float, default=NOISES, help="parts of the rms of y")
     add("--only", nargs="+", metavar="NAME", help="only these problems")
-    add("--seconds", type=float, default=15.0, help="time limit of a fit")
+    add("--seconds", type=float, default=None, help="time limit of a fit")
+    add("--tune", type=int, default=None, help="draws of a search at most")
+    add("--first-seed", type=int, default=0)
     add("--seeds", type=int, default=1, help="how many")
     add("--processes", type=int, default=1, help="fits side by side")
     add("--minutes", type=float, default=np.inf, help="no fit begins that might end later")
@@ -70,7 +73,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
     records = Records(options.out / "ablation.jsonl", KEY)
     if options.report:
-        print(report([record for record in records if record["limit"] == options.seconds]))
+        wanted = {"limit": options.seconds, "tune": options.tune}
+        print(report([record for record in records if wanted.items() <= record.items()]))
         return 0
     everything = list(plan(options))
     tasks = [task for task in everything if records.key_of(task) not in records]
@@ -85,7 +89,7 @@ def plan(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         (suite, name, seed)
         for suite in options.suites
         for name in (_WIDE if suite == "wide" else suites.names(suite, options.data))
-        for seed in range(options.seeds)
+        for seed in range(options.first_seed, options.first_seed + options.seeds)
         if not options.only or name in options.only
     ]
     np.random.default_rng(0).shuffle(problems)
@@ -99,13 +103,13 @@ def plan(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 if of_interest and (not options.off or off in options.off):
                     yield {
                         "suite": suite, "problem": name, "noise": float(noise), "seed": int(seed),
-                        "off": off, "limit": options.seconds,
+                        "off": off, "limit": options.seconds, "tune": options.tune,
                     }  # fmt: skip
 
 
 def work(tasks: list[dict[str, Any]], options: argparse.Namespace, records: Any) -> None:
     """Fit side by side in processes forked from this one, which has compiled everything."""
-    last_start = time.monotonic() + 60.0 * options.minutes - 1.3 * options.seconds
+    last_start = time.monotonic() + 60.0 * options.minutes - 1.3 * (options.seconds or 60.0)
     with threadpool_limits(1):
         _warm_up()
         context = multiprocessing.get_context("fork")
@@ -128,7 +132,7 @@ def work(tasks: list[dict[str, Any]], options: argparse.Namespace, records: Any)
 
 
 def perform(task: dict[str, Any], data: Path) -> dict[str, Any]:
-    """Return the record of one fit: the formula found, whether it is right, and the seconds."""
+    """Return the record of one fit: the formula found, whether it is right, and the seconds of its core."""
     from symbayes import BayesianSymbolicRegressor
     from symbayes.samplers.search import heuristics
 
@@ -140,18 +144,20 @@ def perform(task: dict[str, Any], data: Path) -> dict[str, Any]:
     else:
         problem = suites.load(task["suite"], task["problem"], task["noise"], task["seed"], data)
     model = BayesianSymbolicRegressor(
-        problem.operators, timeout=task["limit"], n_jobs=1, random_state=task["seed"]
-    )
-    start = time.perf_counter()
+        problem.operators,
+        timeout=task["limit"], tune=task["tune"], draws=1000 if task["tune"] is None else 100,
+        n_jobs=1, random_state=task["seed"],
+    )  # fmt: skip
+    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             model.fit(problem.X, problem.y)
             text = model.formula_objects_[0].text(digits=17)
         except (ValueError, RuntimeError) as error:
-            seconds = time.perf_counter() - start
+            seconds = time.process_time() - start
             return task | {"failure": str(error), "right": False, "seconds": seconds}
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         assert problem.truth is not None
         assert problem.ranges is not None
         structure = Truth(problem.truth, problem.ranges, problem.X).structure(text)
