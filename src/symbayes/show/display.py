@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from .progress import SECONDS_PER_REPORT, Progress, Reporter, silent
+from .progress import SECONDS_PER_REPORT, Progress, Reporter
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.panel import Panel
+    from rich.text import Text
 
     from ..posterior.table import FormulaWriter
     from ..samplers.run.clock import Watch
@@ -40,17 +40,14 @@ class Display:
     """
 
     def __init__(self, enabled: bool, console: Console | None = None):
-        self._surface: _Lines | _Terminal | _Notebook | None = None
-        if enabled:
-            self._surface = _surface(console)
+        self._surface = _surface(console) if enabled else _Surface()
         self._next_line = time.monotonic() + _SECONDS_PER_LINE
 
     def __enter__(self) -> Display:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._surface is not None:
-            self._surface.close()
+        self._surface.close()
 
     @property
     def interval(self) -> float:
@@ -59,31 +56,24 @@ class Display:
 
     def say(self, message: str) -> None:
         """Show what is being done, until there is something else to show."""
-        if self._surface is not None:
-            self._surface.say(message)
+        self._surface.say(message)
 
     def show(self, progress: Progress) -> None:
         """Show where a fit stands."""
-        if self._surface is not None:
-            view = _View(progress.phase, progress.done, progress.total, progress.seconds_left)
-            self._surface.show(view, _numbers(progress), printable(progress.formula))
+        self._surface.show(progress)
 
     def update(self, phase: str, done: int, total: int) -> None:
         """Show how far something has come of which no more is known."""
-        if self._surface is None:
-            return
         now = time.monotonic()
-        if isinstance(self._surface, _Lines) and done < total and now < self._next_line:
-            return
-        self._next_line = now + _SECONDS_PER_LINE
-        self._surface.show(_View(phase, done, total, None), [], "")
+        if done == total or now >= self._next_line or not isinstance(self._surface, _Lines):
+            self._next_line = now + _SECONDS_PER_LINE
+            self._surface.show(Progress(phase, done, total))
 
     def conclude(self, message: str) -> None:
         """Say how it ended; that stays on the screen."""
-        if self._surface is not None:
-            self._surface.close()
-            self._surface.conclude(message)
-            self._surface = None
+        self._surface.close()
+        self._surface.conclude(message)
+        self._surface = _Surface()
 
 
 def reporter_for(
@@ -97,73 +87,82 @@ def reporter_for(
         return Reporter(progress, SECONDS_PER_REPORT, writer, watch)
     if progress:
         return Reporter(display.show, display.interval, writer, watch)
-    return silent
+    return lambda status: None
 
 
-@dataclass(frozen=True)
-class _View:
-    """How far a phase has come."""
+class _Surface:
+    """Where things are shown; this one shows nothing."""
 
-    phase: str
-    done: int
-    total: int
-    left: float | None
+    def say(self, message: str) -> None: ...
 
-    @property
-    def count(self) -> str:
-        return f"{self.done}/{self.total}"
+    def show(self, progress: Progress) -> None: ...
 
-    @property
-    def time_left(self) -> str:
-        """Empty where it is not known, or nothing is left to do."""
-        return f"{_clock(self.left)} left" if self.left else ""
+    def conclude(self, message: str) -> None: ...
+
+    def close(self) -> None: ...
 
 
-class _Lines:
+class _Lines(_Surface):
     """Lines on standard error."""
 
     def say(self, message: str) -> None:
         print(f"symbayes: {message}", file=sys.stderr, flush=True)
 
-    def show(self, view: _View, numbers: list[str], formula: str) -> None:
-        parts = [f"{view.phase} {view.count}", *numbers, *filter(None, [view.time_left])]
+    conclude = say
+
+    def show(self, progress: Progress) -> None:
+        formula = printable(progress.formula)
         if len(formula) > _LONGEST_FORMULA:
             formula = formula[: _LONGEST_FORMULA - 3] + "..."
-        self.say(", ".join(parts) + (f": {formula}" if formula else ""))
-
-    def conclude(self, message: str) -> None:
-        self.say(message)
-
-    def close(self) -> None:
-        pass
+        count = f"{progress.phase} {progress.done}/{progress.total}"
+        parts = filter(None, [count, *_numbers(progress), _time_left(progress)])
+        self.say(", ".join(parts) + (formula and f": {formula}"))
 
 
-class _Panel:
+class _Panel(_Surface):
     """A panel, redrawn whenever there is something to show."""
+
+    _width: int | None = None
 
     def __init__(self) -> None:
         self._started = time.monotonic()
-        self._parts: list[RenderableType] = []
+        self._rows: list[RenderableType] = []
 
     def say(self, message: str) -> None:
-        self._parts = [_one_line(message)]
+        self._rows = [_one_line(message)]
         self._draw()
 
-    def show(self, view: _View, numbers: list[str], formula: str) -> None:
-        self._parts = _parts(view, numbers, formula)
+    def show(self, progress: Progress) -> None:
+        """Names of columns are data: nothing in them is a style."""
+        from rich.columns import Columns
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        head = Table.grid(padding=(0, 1), expand=True)
+        for ratio in (None, 1, None, None):
+            head.add_column(ratio=ratio, no_wrap=True)
+        bar = ProgressBar(total=max(1, progress.total), completed=progress.done)
+        count = f"{progress.done}/{progress.total}"
+        head.add_row(Text(progress.phase), bar, Text(count), Text(_time_left(progress)))
+        self._rows = [head]
+        if numbers := _numbers(progress):
+            self._rows.append(Columns(map(Text, numbers), padding=(0, 2)))
+        if progress.formula:
+            self._rows.append(_one_line(printable(progress.formula), "bold"))
         self._draw()
 
-    def _framed(self) -> RenderableType:
+    def _draw(self) -> None: ...
+
+    def _framed(self) -> Panel:
         from rich.console import Group
         from rich.panel import Panel
 
         return Panel(
-            Group(*self._parts), title="symbayes", title_align="left", border_style="dim",
+            Group(*self._rows), title="symbayes", title_align="left", border_style="dim",
             subtitle=_clock(time.monotonic() - self._started), subtitle_align="right",
+            width=self._width,
         )  # fmt: skip
-
-    def _draw(self) -> None:
-        raise NotImplementedError
 
 
 class _Terminal(_Panel):
@@ -173,16 +172,13 @@ class _Terminal(_Panel):
         from rich.live import Live
 
         super().__init__()
-        self._running = False
         # Messages that others write to standard error go above the panel.
         self._live = Live(
             get_renderable=self._framed, console=console, transient=True, redirect_stdout=False
         )
 
     def _draw(self) -> None:
-        if not self._running:
-            self._running = True
-            self._live.start()
+        self._live.start()
         self._live.refresh()
 
     def conclude(self, message: str) -> None:
@@ -191,29 +187,17 @@ class _Terminal(_Panel):
         self._live.console.print(Text(f"symbayes: {message}"), soft_wrap=True)
 
     def close(self) -> None:
-        if self._running:
-            self._running = False
-            self._live.stop()
+        self._live.stop()
 
 
 class _Notebook(_Panel):
     """An output of the cell, replaced again and again; needs no widgets."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._handle: Any = None
+    _width = _NOTEBOOK_WIDTH
+    _handle: Any = None
 
     def _draw(self) -> None:
-        from rich.console import Console
-        from rich.jupyter import JUPYTER_HTML_FORMAT
-
-        paper = Console(
-            file=io.StringIO(), record=True, width=_NOTEBOOK_WIDTH, force_jupyter=False,
-            color_system="truecolor",
-        )  # fmt: skip
-        paper.print(self._framed())
-        html = paper.export_html(code_format=JUPYTER_HTML_FORMAT, inline_styles=True, clear=False)
-        self._put({"text/html": html, "text/plain": paper.export_text()})
+        self._put(self._framed()._repr_mimebundle_([], []))
 
     def _put(self, data: dict[str, str]) -> None:
         if self._handle is None:
@@ -231,11 +215,12 @@ class _Notebook(_Panel):
             self._put({"text/plain": ""})
 
 
-def _surface(console: Console | None) -> _Lines | _Terminal | _Notebook:
+def _surface(console: Console | None) -> _Surface:
     """Return the best that can be done where this runs."""
     if console is not None:
         return _Terminal(console)
-    if _in_notebook():
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
         return _Notebook()
     if sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown"):
         from rich.console import Console
@@ -244,32 +229,7 @@ def _surface(console: Console | None) -> _Lines | _Terminal | _Notebook:
     return _Lines()
 
 
-def _in_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
-    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
-
-
-def _parts(view: _View, numbers: list[str], formula: str) -> list[RenderableType]:
-    """Return the rows of a panel. Names of columns are data: nothing in them is a style."""
-    from rich.columns import Columns
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-    from rich.text import Text
-
-    head = Table.grid(padding=(0, 1), expand=True)
-    for ratio in (None, 1, None, None):
-        head.add_column(ratio=ratio, no_wrap=True)
-    bar = ProgressBar(total=max(1, view.total), completed=view.done)
-    head.add_row(Text(view.phase), bar, Text(view.count), Text(view.time_left))
-    rows: list[RenderableType] = [head]
-    if numbers:
-        rows.append(Columns([Text(number) for number in numbers], padding=(0, 2)))
-    if formula:
-        rows.append(_one_line(formula, "bold"))
-    return rows
-
-
-def _one_line(text: str, style: str = "") -> RenderableType:
+def _one_line(text: str, style: str = "") -> Text:
     from rich.text import Text
 
     return Text(text, style=style, no_wrap=True, overflow="ellipsis")
@@ -277,13 +237,19 @@ def _one_line(text: str, style: str = "") -> RenderableType:
 
 def _numbers(progress: Progress) -> list[str]:
     """Return what there is to tell of a fit in numbers."""
-    rate = progress.proposals / max(progress.seconds, 1e-9)
-    numbers = [f"{_short(rate)} proposals/s"]
+    numbers = []
+    if progress.proposals:
+        numbers.append(f"{_short(progress.proposals / max(progress.seconds, 1e-9))} proposals/s")
     if progress.formula:
         numbers += [f"rmse {progress.rmse:.3g}", f"{progress.n_nodes} nodes"]
     if progress.swap_rate is not None:
         numbers.append(f"swaps {progress.swap_rate:.0%}")
     return numbers
+
+
+def _time_left(progress: Progress) -> str:
+    """Return nothing where it is not known, or nothing is left to do."""
+    return f"{_clock(progress.seconds_left)} left" if progress.seconds_left else ""
 
 
 def _clock(seconds: float) -> str:
