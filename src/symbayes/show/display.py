@@ -40,40 +40,63 @@ class Display:
     """
 
     def __init__(self, enabled: bool, console: Console | None = None):
-        self._surface = _surface(console) if enabled else _Surface()
-        self._next_line = time.monotonic() + _SECONDS_PER_LINE
+        self._enabled = enabled
+        self._rows: list[RenderableType] = []
+        self._started = time.monotonic()
+        self._screen = _screen(console, self._panel) if enabled else None
+        self._next_line = self._started + _SECONDS_PER_LINE
 
     def __enter__(self) -> Display:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._surface.close()
+        if self._screen is not None:
+            self._screen.close()
 
     @property
     def interval(self) -> float:
         """Seconds between two things that are worth showing."""
-        return _SECONDS_PER_LINE if isinstance(self._surface, _Lines) else SECONDS_PER_REPORT
+        return _SECONDS_PER_LINE if self._screen is None else SECONDS_PER_REPORT
 
     def say(self, message: str) -> None:
         """Show what is being done, until there is something else to show."""
-        self._surface.say(message)
+        self._put(message, lambda: [_one_line(message)])
 
     def show(self, progress: Progress) -> None:
         """Show where a fit stands."""
-        self._surface.show(progress)
+        self._put(_line(progress), lambda: _rows(progress))
 
     def update(self, phase: str, done: int, total: int) -> None:
         """Show how far something has come of which no more is known."""
         now = time.monotonic()
-        if done == total or now >= self._next_line or not isinstance(self._surface, _Lines):
+        if done == total or now >= self._next_line or self._screen is not None:
             self._next_line = now + _SECONDS_PER_LINE
-            self._surface.show(Progress(phase, done, total))
+            self.show(Progress(phase, done, total))
 
     def conclude(self, message: str) -> None:
         """Say how it ended; that stays on the screen."""
-        self._surface.close()
-        self._surface.conclude(message)
-        self._surface = _Surface()
+        if self._screen is None:
+            self.say(message)
+        else:
+            self._screen.close()
+            self._screen.conclude(f"symbayes: {message}")
+        self._enabled, self._screen = False, None
+
+    def _put(self, line: str, rows: Callable[[], list[RenderableType]]) -> None:
+        if self._screen is not None:
+            self._rows = rows()
+            self._screen.draw()
+        elif self._enabled:
+            print(f"symbayes: {line}", file=sys.stderr, flush=True)
+
+    def _panel(self) -> Panel:
+        from rich.console import Group
+        from rich.panel import Panel
+
+        return Panel(
+            Group(*self._rows), title="symbayes", title_align="left", border_style="dim",
+            subtitle=_clock(time.monotonic() - self._started), subtitle_align="right",
+        )  # fmt: skip
 
 
 def reporter_for(
@@ -90,114 +113,48 @@ def reporter_for(
     return lambda status: None
 
 
-class _Surface:
-    """Where things are shown; this one shows nothing."""
+class _Terminal:
+    """A panel at the bottom of a terminal, with a clock that ticks; wiped out in the end."""
 
-    def say(self, message: str) -> None: ...
-
-    def show(self, progress: Progress) -> None: ...
-
-    def conclude(self, message: str) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _Lines(_Surface):
-    """Lines on standard error."""
-
-    def say(self, message: str) -> None:
-        print(f"symbayes: {message}", file=sys.stderr, flush=True)
-
-    conclude = say
-
-    def show(self, progress: Progress) -> None:
-        formula = printable(progress.formula)
-        if len(formula) > _LONGEST_FORMULA:
-            formula = formula[: _LONGEST_FORMULA - 3] + "..."
-        count = f"{progress.phase} {progress.done}/{progress.total}"
-        parts = filter(None, [count, *_numbers(progress), _time_left(progress)])
-        self.say(", ".join(parts) + (formula and f": {formula}"))
-
-
-class _Panel(_Surface):
-    """A panel, redrawn whenever there is something to show."""
-
-    _width: int | None = None
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._rows: list[RenderableType] = []
-
-    def say(self, message: str) -> None:
-        self._rows = [_one_line(message)]
-        self._draw()
-
-    def show(self, progress: Progress) -> None:
-        """Names of columns are data: nothing in them is a style."""
-        from rich.columns import Columns
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
-
-        head = Table.grid(padding=(0, 1), expand=True)
-        for ratio in (None, 1, None, None):
-            head.add_column(ratio=ratio, no_wrap=True)
-        bar = ProgressBar(total=max(1, progress.total), completed=progress.done)
-        count = f"{progress.done}/{progress.total}"
-        head.add_row(Text(progress.phase), bar, Text(count), Text(_time_left(progress)))
-        self._rows = [head]
-        if numbers := _numbers(progress):
-            self._rows.append(Columns(map(Text, numbers), padding=(0, 2)))
-        if progress.formula:
-            self._rows.append(_one_line(printable(progress.formula), "bold"))
-        self._draw()
-
-    def _draw(self) -> None: ...
-
-    def _framed(self) -> Panel:
-        from rich.console import Group
-        from rich.panel import Panel
-
-        return Panel(
-            Group(*self._rows), title="symbayes", title_align="left", border_style="dim",
-            subtitle=_clock(time.monotonic() - self._started), subtitle_align="right",
-            width=self._width,
-        )  # fmt: skip
-
-
-class _Terminal(_Panel):
-    """At the bottom of a terminal, with a clock that ticks; wiped out in the end."""
-
-    def __init__(self, console: Console):
+    def __init__(self, console: Console, panel: Callable[[], Panel]):
         from rich.live import Live
 
-        super().__init__()
         # Messages that others write to standard error go above the panel.
         self._live = Live(
-            get_renderable=self._framed, console=console, transient=True, redirect_stdout=False
+            get_renderable=panel, console=console, transient=True, redirect_stdout=False
         )
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
         self._live.start()
         self._live.refresh()
-
-    def conclude(self, message: str) -> None:
-        from rich.text import Text
-
-        self._live.console.print(Text(f"symbayes: {message}"), soft_wrap=True)
 
     def close(self) -> None:
         self._live.stop()
 
+    def conclude(self, message: str) -> None:
+        from rich.text import Text
 
-class _Notebook(_Panel):
-    """An output of the cell, replaced again and again; needs no widgets."""
+        self._live.console.print(Text(message), soft_wrap=True)
 
-    _width = _NOTEBOOK_WIDTH
-    _handle: Any = None
 
-    def _draw(self) -> None:
-        self._put(self._framed()._repr_mimebundle_([], []))
+class _Notebook:
+    """A panel as the output of a cell, replaced again and again; needs no widgets."""
+
+    def __init__(self, panel: Callable[[], Panel]):
+        self._panel = panel
+        self._handle: Any = None
+
+    def draw(self) -> None:
+        panel = self._panel()
+        panel.width = _NOTEBOOK_WIDTH
+        self._put(panel._repr_mimebundle_([], []))
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._put({"text/plain": ""})
+
+    def conclude(self, message: str) -> None:
+        self._put({"text/plain": message})
 
     def _put(self, data: dict[str, str]) -> None:
         if self._handle is None:
@@ -207,26 +164,49 @@ class _Notebook(_Panel):
         else:
             self._handle.update(data, raw=True)
 
-    def conclude(self, message: str) -> None:
-        self._put({"text/plain": f"symbayes: {message}"})
 
-    def close(self) -> None:
-        if self._handle is not None:
-            self._put({"text/plain": ""})
-
-
-def _surface(console: Console | None) -> _Surface:
-    """Return the best that can be done where this runs."""
+def _screen(console: Console | None, panel: Callable[[], Panel]) -> _Terminal | _Notebook | None:
+    """Return where a panel can be redrawn, if anywhere."""
     if console is not None:
-        return _Terminal(console)
+        return _Terminal(console, panel)
     ipython = sys.modules.get("IPython")
     if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
-        return _Notebook()
+        return _Notebook(panel)
     if sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown"):
         from rich.console import Console
 
-        return _Terminal(Console(stderr=True, force_jupyter=False))
-    return _Lines()
+        return _Terminal(Console(stderr=True, force_jupyter=False), panel)
+    return None
+
+
+def _line(progress: Progress) -> str:
+    formula = printable(progress.formula)
+    if len(formula) > _LONGEST_FORMULA:
+        formula = formula[: _LONGEST_FORMULA - 3] + "..."
+    count = f"{progress.phase} {progress.done}/{progress.total}"
+    parts = filter(None, [count, *_numbers(progress), _time_left(progress)])
+    return ", ".join(parts) + (formula and f": {formula}")
+
+
+def _rows(progress: Progress) -> list[RenderableType]:
+    """Return the rows of a panel. Names of columns are data: nothing in them is a style."""
+    from rich.columns import Columns
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    head = Table.grid(padding=(0, 1), expand=True)
+    for ratio in (None, 1, None, None):
+        head.add_column(ratio=ratio, no_wrap=True)
+    bar = ProgressBar(total=max(1, progress.total), completed=progress.done)
+    count = f"{progress.done}/{progress.total}"
+    head.add_row(Text(progress.phase), bar, Text(count), Text(_time_left(progress)))
+    rows: list[RenderableType] = [head]
+    if numbers := _numbers(progress):
+        rows.append(Columns(map(Text, numbers), padding=(0, 2)))
+    if progress.formula:
+        rows.append(_one_line(printable(progress.formula), "bold"))
+    return rows
 
 
 def _one_line(text: str, style: str = "") -> Text:

@@ -79,14 +79,7 @@ def visible(text: str) -> str:
 
 
 def cropped(text: str, most: int) -> str:
-    r"""Return at most `most` characters of the text, on one line.
-
-    Examples
-    --------
-    >>> from symbayes.show.plots import cropped
-    >>> cropped("2*sin(x0) + x1", 8), cropped("a\nb", 8)
-    ('2*sin(x…', 'a b')
-    """
+    """Return at most `most` characters of the text, on one line."""
     text = visible(text)
     return text if len(text) <= most else text[: most - 1] + "…"
 

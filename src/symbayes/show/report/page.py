@@ -20,17 +20,8 @@ from ...posterior.table import formulas_by_chain
 from ...result import Result
 from ...storage.atomic import replacing
 from ...version import __version__
-from ..plots import (
-    Comparison,
-    compare,
-    plot_formulas,
-    plot_inclusion,
-    plot_pareto,
-    plot_predictions,
-    plot_residuals,
-    plot_trace,
-    probability,
-)
+from .. import plots
+from ..plots import Comparison, probability
 from ..tree_plot import natural_size, plot_tree
 from .markup import Markup, element, escaped, joined, scrolling, svg, table
 
@@ -85,7 +76,7 @@ def write_report(
     style, page = (
         folder.joinpath(n).read_text(encoding="utf-8") for n in ("style.css", "page.html")
     )
-    comparison = compare(result, level=_LEVEL)
+    comparison = plots.compare(result, level=_LEVEL)
     parts = {
         "title": title or f"A formula for {result.target}",
         "style": Markup(style),
@@ -102,14 +93,7 @@ def write_report(
 
 
 def number(value: Any) -> str:
-    """Return a number with four digits.
-
-    Examples
-    --------
-    >>> from symbayes.show.report.page import number
-    >>> number(0.047), number(12345)
-    ('0.04700', '1.234e+04')
-    """
+    """Return a number with four digits: 0.04700, 1.234e+04."""
     return f"{float(value):#.4g}".rstrip(".")
 
 
@@ -217,12 +201,22 @@ def _other_forms(rounded: str, best: Formula) -> Markup:
 def _trust(result: Result, comparison: Comparison) -> dict[str, object]:
     """Return whether the chains agree, and whether the data look as the model says."""
     diagnostics = result.diagnostics
+    r_hat, effective = diagnostics["r_hat"], diagnostics["effective_draws"]
+    worst = [
+        (
+            label,
+            f"{np.max([r_hat[n] for n in names]):.3f}",
+            f"{np.min([effective[n] for n in names]):,.0f}",
+        )
+        for start, label in _QUANTITIES.items()
+        if (names := [name for name in r_hat if name.startswith(start)])
+    ]
     return {
         "notes": joined(*(element("li", note) for note in _notes(result, comparison))),
         "agreement": table(
             "Agreement of the chains",
             ["Of the draws", "R-hat ", "Effective draws "],
-            _agreement(diagnostics["r_hat"], diagnostics["effective_draws"]),
+            worst,
             "R-hat compares the spread between chains with that within them; 1 is agreement. "
             "Effective draws are how many independent ones these are worth. Of several columns, "
             "formulas or rows these are the worst values.",
@@ -248,7 +242,7 @@ def _notes(result: Result, comparison: Comparison) -> Iterator[str]:
             f"No formula has half of the probability (the first has {first:.3f}). Trust what the "
             "first ones have in common, and the predictions, which average over all."
         )
-    left_out = [name for i, name in enumerate(result.names) if i not in result.used]
+    left_out = np.delete(np.array(result.names, object), result.used).tolist()
     if left_out:
         more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
         yield (
@@ -263,17 +257,6 @@ def _notes(result: Result, comparison: Comparison) -> Iterator[str]:
             "is not normal with the same spread everywhere, or something is missing."
         )
     yield "Errors and plots are those of the rows fitted; on new rows errors may be larger."
-
-
-def _agreement(
-    r_hat: dict[str, float], effective: dict[str, float]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield each kind of quantity with its largest R-hat and its smallest number of draws."""
-    for start, label in _QUANTITIES.items():
-        names = [name for name in r_hat if name.startswith(start)]
-        if names:
-            worst = np.max([r_hat[name] for name in names])
-            yield label, f"{worst:.3f}", f"{np.min([effective[name] for name in names]):,.0f}"
 
 
 def _chains(result: Result) -> Markup:
@@ -335,24 +318,21 @@ def _plots(result: Result, comparison: Comparison) -> dict[str, object]:
         ax.set_position((0, 0, 1, 1))
         plot_tree(best, ax)
 
-    plots: dict[str, Callable[[Any], object]] = {
-        "predictions": lambda ax: plot_predictions(comparison, ax=ax),
-        "residuals": lambda ax: plot_residuals(comparison, ax=ax),
-        "trace": lambda ax: plot_trace(result, ax=ax),
-        "formulas": lambda ax: plot_formulas(result, _MOST_FORMULAS, ax),
-        "inclusion": lambda ax: plot_inclusion(result, _MOST_COLUMNS, ax),
-        "pareto": lambda ax: plot_pareto(result, ax),
+    draw: dict[str, Callable[[Any], object]] = {
+        "predictions": lambda ax: plots.plot_predictions(comparison, ax=ax),
+        "residuals": lambda ax: plots.plot_residuals(comparison, ax=ax),
+        "trace": lambda ax: plots.plot_trace(result, ax=ax),
+        "formulas": lambda ax: plots.plot_formulas(result, _MOST_FORMULAS, ax),
+        "inclusion": lambda ax: plots.plot_inclusion(result, _MOST_COLUMNS, ax),
+        "pareto": lambda ax: plots.plot_pareto(result, ax),
         "tree": tree,
     }
-    sizes = {
+    sizes = dict.fromkeys(draw, (_WIDTH, _HEIGHT)) | {
         "formulas": (_WIDTH, 1.0 + 0.62 * min(_MOST_FORMULAS, len(result.formulas))),
         "inclusion": (_WIDTH, 1.0 + 0.25 * min(_MOST_COLUMNS, result.n_columns)),
         "tree": natural_size(best),
     }
-    return {
-        f"plot_{name}": svg(name, draw, sizes.get(name, (_WIDTH, _HEIGHT)))
-        for name, draw in plots.items()
-    }
+    return {f"plot_{name}": svg(name, draw[name], sizes[name]) for name in draw}
 
 
 def _settings_and_use(result: Result, model: Any) -> dict[str, object]:
