@@ -19,7 +19,6 @@ _STYLE = {
     **dict.fromkeys(_INKED, _INK),
     "font.size": 10,
     "svg.fonttype": "none",
-    "svg.hashsalt": "symbayes",
     "savefig.transparent": True,
 }
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -94,14 +93,16 @@ def table(
 def svg(name: str, draw: Callable[[Any], object], size: tuple[float, float]) -> Markup:
     """Return a plot, of a size in inches, in the colours and the font of the text around it.
 
-    The name sets names inside the plot apart from those in other plots of the page.
+    The name sets names inside the plot apart from those in other plots of the page: matplotlib
+    makes them hashes, with the name as salt.
     """
     import matplotlib.style
     from matplotlib.figure import Figure
 
     file = BytesIO()
     # The same page whatever the user's settings are.
-    with matplotlib.style.context(["default", _STYLE]), warnings.catch_warnings():
+    style = _STYLE | {"svg.hashsalt": name}
+    with matplotlib.style.context(["default", style]), warnings.catch_warnings():
         # A browser has letters that matplotlib's font lacks.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure = Figure(figsize=size, layout="constrained")
@@ -113,16 +114,11 @@ def svg(name: str, draw: Callable[[Any], object], size: tuple[float, float]) -> 
     for node in root.iter():
         # Pages have no namespaces; nothing refers to a group by its name.
         node.tag = node.tag.rpartition("}")[2]
-        attributes = {key.rpartition("}")[2]: value for key, value in node.items()}
-        if node.tag == "g":
-            attributes.pop("id", None)
-        for key, value in attributes.items():
-            if key == "id":
-                value = f"{name}-{value}"
-            elif key in ("href", "clip-path"):
-                value = value.replace("#", f"#{name}-")
-            attributes[key] = _FONT.sub("", value).replace(_INK, "currentColor")
-        node.attrib = attributes
+        node.attrib = {
+            key.rpartition("}")[2]: _FONT.sub("", value).replace(_INK, "currentColor")
+            for key, value in node.items()
+            if (node.tag, key) != ("g", "id")
+        }
     # A page counts in pixels, of which 96 are an inch.
     width, height = (f"{96 * inches:.0f}" for inches in size)
     root.attrib |= {"width": width, "height": height}
