@@ -12,20 +12,13 @@ from scipy.stats import norm
 from ..inputs.parameters import generator
 from ..inputs.prior import require_count
 from ..posterior.posterior import Posterior, columns_of, state_key, systematic
-from ..posterior.prediction import Mixture
 from ..posterior.table import fitted_formula
 from ..result import Result
 from ..version import __version__
 
 # What ArviZ 0.x says of ArviZ 1.x whenever it is imported; to_arviz is ready for both.
 _OF_ITS_FUTURE = r"\s*ArviZ is undergoing a major refactor"
-
 _DRAW = ("chain", "draw")
-# Smaller than the column of the same name in `formulas_`.
-_SIZE = "nodes of all trees as sampled, without coefficients, intercept and the signs between them"
-
-#: Dimensions, values and, where the name does not say it, what they are.
-Variable = tuple
 
 
 def to_arviz(result: Result, max_rows: int, random_state: Any) -> Any:
@@ -45,32 +38,77 @@ def to_arviz(result: Result, max_rows: int, random_state: Any) -> Any:
     """
     require_count("to_arviz", "max_rows", max_rows)
     rng = generator(random_state)
-    arviz = _import_arviz()
-    mixture = result.posterior.mixture
-    chains, picks, how = _align(result.posterior)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", _OF_ITS_FUTURE, FutureWarning)
+            import arviz
+    except ImportError as error:
+        raise ImportError("to_arviz needs ArviZ: pip install 'symbayes[arviz]'") from error
+    import xarray as xr
+
+    posterior, mixture = result.posterior, result.posterior.mixture
+    chains, picks, how = _align(posterior)
     rows = result.rows.sample(int(max_rows))
     means, noise = mixture.sample_from(picks.ravel(), rows.X[:, result.used], rng)
     means, noise = means.reshape(*picks.shape, -1), noise.reshape(picks.shape)
-    by_row = (*_DRAW, "row")
-    groups = {
+    fits = [fit for _, fit in mixture.models]
+    mse = np.array([fit.mse for fit in fits])
+    uses = np.zeros((len(fits), result.n_columns), np.int8)
+    for i, fit in enumerate(fits):
+        uses[i, result.used[columns_of(fit.state)]] = 1
+    place = {state_key(state): i for i, state in enumerate(posterior.states)}
+    # As objects, draws of the same formula share its text.
+    formulas = [str(fitted_formula(fit, result.names, result.used)) for fit in fits]
+    likelihood = (
+        "log p(y | trees, noise) with the best coefficients, for y of variance 1"
+        if mixture.plug_in
+        else "log p(y | trees), coefficients and noise integrated out, up to a constant"
+    )
+
+    def by_draw(values: Any, description: str, *more_dims: str) -> tuple:
+        """Return a variable: what each fitted model has, for every draw that is of it."""
+        return (*_DRAW, *more_dims), np.asarray(values)[picks], {"description": description}
+
+    # Variables are dimensions, values and, where the name does not say it, what they are.
+    of_fit = "of the least-squares fit, on all training rows"
+    groups: dict[str, dict[str, tuple]] = {
         "posterior": {
-            **_quantities(result, picks),
+            "n_terms": by_draw([len(fit.state.trees) for fit in fits], "number of terms"),
+            # Smaller than the column of the same name in `formulas_`.
+            "n_nodes": by_draw(
+                [fit.state.n_nodes for fit in fits],
+                "nodes of all trees as sampled, without coefficients, intercept and the signs "
+                "between them",
+            ),
+            "rmse": by_draw(np.sqrt(mse) * mixture.y_scale, of_fit),
+            "r2": by_draw(1.0 - mse * (mixture.y_scale / mixture.y_spread) ** 2, of_fit),
+            "uses": by_draw(uses, "1 if it uses the column", "column"),
             "noise": (_DRAW, noise, {"description": "standard deviation, in units of y"}),
         },
-        "sample_stats": {"log_likelihood_of_trees": _log_likelihood_of_trees(mixture, picks)},
+        "sample_stats": {
+            "log_likelihood_of_trees": by_draw(
+                [fit.state.log_likelihood for fit in fits], likelihood
+            )
+        },
         "log_likelihood": {
             "y": (
-                by_row,
+                (*_DRAW, "row"),
                 rows.weights * norm.logpdf(rows.y, means, noise[..., None]),
                 {"description": "log p(y | trees, coefficients, noise), times the row weight"},
             )
         },
         "posterior_predictive": {
-            "y": (by_row, means + noise[..., None] * rng.normal(size=means.shape))
+            "y": ((*_DRAW, "row"), means + noise[..., None] * rng.normal(size=means.shape))
         },
-        "observed_data": {"y": (("row",), rows.y)},
-        "constant_data": {"X": (("row", "column"), rows.X), "weight": (("row",), rows.weights)},
-        "trees": _trees(result, picks),
+        "observed_data": {"y": ("row", rows.y)},
+        "constant_data": {"X": (("row", "column"), rows.X), "weight": ("row", rows.weights)},
+        "trees": {
+            "formula": by_draw(np.array(formulas, object), "with least-squares coefficients"),
+            "state": by_draw(
+                [place[state_key(fit.state)] for fit in fits],
+                "the same for the same trees; the most probable are 0",
+            ),
+        },
     }
     coords = {
         "chain": chains,
@@ -84,85 +122,18 @@ def to_arviz(result: Result, max_rows: int, random_state: Any) -> Any:
         "inference_library_version": __version__,
         "sampling_time": float(result.diagnostics["seconds"]),
         "draws": how,
-        "chain_weights": result.posterior.chain_weights[chains].tolist(),
+        "chain_weights": posterior.chain_weights[chains].tolist(),
     }
-    return _contain(arviz, groups, coords, attrs)
-
-
-def _import_arviz() -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", _OF_ITS_FUTURE, FutureWarning)
-            import arviz
-    except ImportError as error:
-        raise ImportError("to_arviz needs ArviZ: pip install 'symbayes[arviz]'") from error
-    return arviz
-
-
-def _contain(
-    arviz: Any, groups: dict[str, dict[str, Variable]], coords: dict[str, Any], attrs: dict
-) -> Any:
-    """Return the groups as this version of ArviZ wants them, each with the coordinates it needs."""
-    import xarray as xr
-
     datasets = {}
     for name, variables in groups.items():
-        dims = {dim for variable in variables.values() for dim in variable[0]}
-        needed = {dim: values for dim, values in coords.items() if dim in dims}
-        datasets[name] = xr.Dataset(variables, needed, attrs)
+        dataset = xr.Dataset(variables, attrs=attrs)
+        datasets[name] = dataset.assign_coords({dim: coords[dim] for dim in dataset.dims})
     # Not by hasattr: ArviZ 1.x answers the question with a warning.
     if (inference_data := vars(arviz).get("InferenceData")) is not None:
         return inference_data(attrs=attrs, **datasets)
     tree = xr.DataTree.from_dict(datasets)
     tree.attrs = attrs
     return tree
-
-
-def _quantities(result: Result, picks: np.ndarray) -> dict[str, Variable]:
-    """Return what every formula has, for each draw."""
-    mixture = result.posterior.mixture
-    models = [fit for _, fit in mixture.models]
-    mse = np.array([fit.mse for fit in models])
-    uses = np.zeros((len(models), result.n_columns), np.int8)
-    for i, fit in enumerate(models):
-        uses[i, result.used[columns_of(fit.state)]] = 1
-    n_terms = np.array([len(fit.state.trees) for fit in models])
-    n_nodes = np.array([fit.state.n_nodes for fit in models])
-    of_fit = {"description": "of the least-squares fit, on all training rows"}
-    return {
-        "n_terms": (_DRAW, n_terms[picks], {"description": "number of terms"}),
-        "n_nodes": (_DRAW, n_nodes[picks], {"description": _SIZE}),
-        "rmse": (_DRAW, np.sqrt(mse[picks]) * mixture.y_scale, of_fit),
-        "r2": (_DRAW, 1.0 - mse[picks] * (mixture.y_scale / mixture.y_spread) ** 2, of_fit),
-        "uses": ((*_DRAW, "column"), uses[picks], {"description": "1 if it uses the column"}),
-    }
-
-
-def _log_likelihood_of_trees(mixture: Mixture, picks: np.ndarray) -> Variable:
-    values = np.array([fit.state.log_likelihood for _, fit in mixture.models])
-    what = (
-        "log p(y | trees, noise) with the best coefficients, for y of variance 1"
-        if mixture.plug_in
-        else "log p(y | trees), coefficients and noise integrated out, up to a constant"
-    )
-    return _DRAW, values[picks], {"description": what}
-
-
-def _trees(result: Result, picks: np.ndarray) -> dict[str, Variable]:
-    posterior, names = result.posterior, result.names
-    models = [fit for _, fit in posterior.mixture.models]
-    place = {state_key(state): i for i, state in enumerate(posterior.states)}
-    states = np.array([place[state_key(fit.state)] for fit in models])
-    # As objects, draws of the same formula share its text.
-    formulas = np.array([str(fitted_formula(fit, names, result.used)) for fit in models], object)
-    return {
-        "formula": (_DRAW, formulas[picks], {"description": "with least-squares coefficients"}),
-        "state": (
-            _DRAW,
-            states[picks],
-            {"description": "the same for the same trees; the most probable are 0"},
-        ),
-    }
 
 
 def _align(posterior: Posterior) -> tuple[list[int], np.ndarray, str]:

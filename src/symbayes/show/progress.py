@@ -63,13 +63,13 @@ class Progress:
     phase: str
     done: int
     total: int
-    seconds: float
-    seconds_left: float | None
-    proposals: int
-    formula: str
-    rmse: float
-    n_nodes: int
-    swap_rate: float | None
+    seconds: float = 0.0
+    seconds_left: float | None = None
+    proposals: int = 0
+    formula: str = ""
+    rmse: float = float("nan")
+    n_nodes: int = 0
+    swap_rate: float | None = None
 
 
 class Reporter:
@@ -101,16 +101,9 @@ class Reporter:
         if seconds < self._next and not status.ended:
             return
         before = time.perf_counter()
-        progress = self._progress(status, seconds)
-        spent = time.perf_counter() - before
-        self._next = seconds + max(self._interval, _LEAST_REST * spent)
-        if self._receiver(progress):
-            self._watch.interrupted = True
-
-    def _progress(self, status: Status, seconds: float) -> Progress:
         look = status.look()
         formula, error = self._writer.formula_and_rmse(look.trees)
-        return Progress(
+        progress = Progress(
             phase=status.phase,
             done=status.done,
             total=status.total,
@@ -122,6 +115,10 @@ class Reporter:
             n_nodes=0 if formula is None else formula.n_nodes,
             swap_rate=look.swap_rate,
         )
+        spent = time.perf_counter() - before
+        self._next = seconds + max(self._interval, _LEAST_REST * spent)
+        if self._receiver(progress):
+            self._watch.interrupted = True
 
     def _left(self, status: Status, seconds: float) -> float | None:
         if status.ended:
@@ -132,7 +129,3 @@ class Reporter:
         if self._watch.timeout is not None:
             left = min(left, self._watch.timeout - seconds)
         return max(0.0, left)
-
-
-def silent(status: Status) -> None:
-    """Take a report and do nothing with it."""

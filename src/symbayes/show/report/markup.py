@@ -1,26 +1,47 @@
-"""HTML by construction: whatever is not markup already gets escaped."""
+"""Parts of a page: text that is escaped unless it is markup already, tables, and plots as SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from io import BytesIO
 from typing import Any
+from xml.etree import ElementTree
 
-from ...formula.formula import Formula
-
-# A browser does not break the lines of a formula; longer ones are shown as text, which it breaks.
-WIDEST_FORMULA = 90
 # Control characters but tab and line feed, and those that turn the direction of text.
-_HIDDEN = (
-    *range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A),
-)  # fmt: skip
-_SHOWN = dict.fromkeys(_HIDDEN, "\N{REPLACEMENT CHARACTER}")
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Drawn in this colour is what takes on that of the text around it.
+_INK = "#010203"
+_INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+_STYLE = {
+    **dict.fromkeys(_INKED, _INK),
+    "font.size": 10,
+    "svg.fonttype": "none",
+    "savefig.transparent": True,
+}
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+# The font is the page's.
+_FONT = re.compile(r"font-family: [^;]*; ")
 
 
 class Markup(str):
     """Text that is HTML already."""
 
     __slots__ = ()
+
+
+def escaped(value: object) -> Markup:
+    """Return markup as it is, and anything else as text, with a sign for what cannot be seen."""
+    if isinstance(value, Markup):
+        return value
+    return Markup(escape(_HIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(value))))
+
+
+def joined(*parts: object) -> Markup:
+    """Return the parts one after the other, escaped unless markup."""
+    return Markup("".join(map(escaped, parts)))
 
 
 def element(tag: str, *children: object, **attributes: object) -> Markup:
@@ -33,24 +54,10 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
     '<p class="x">a &lt; b <b>c</b></p>'
     """
     written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{_escaped(value)}"'
+        f' {name.rstrip("_").replace("_", "-")}="{escaped(value)}"'
         for name, value in attributes.items()
     )
     return Markup(f"<{tag}{written}>{joined(*children)}</{tag}>")
-
-
-def joined(*parts: object) -> Markup:
-    """Return the parts one after the other, escaped unless markup."""
-    return Markup("".join(part if isinstance(part, Markup) else _escaped(part) for part in parts))
-
-
-def _escaped(value: object) -> str:
-    return escape(str(value).translate(_SHOWN))
-
-
-def section(name: str, heading: str, *children: object) -> Markup:
-    """Return a section to which the page's first lines link."""
-    return element("section", element("h2", heading), *children, id=name)
 
 
 def scrolling(label: str, *children: object, class_: str = "scroll") -> Markup:
@@ -59,75 +66,60 @@ def scrolling(label: str, *children: object, class_: str = "scroll") -> Markup:
 
 
 def table(
-    caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]], note: str | None = None
+    caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]], note: str = ""
 ) -> Markup:
-    """Return a table, and a note below it.
+    """Return a table with a note below it, or nothing where there are no rows.
 
     Numbers are to be formatted already; a column of them has a name that ends in a blank.
     """
     classes = [{"class_": "number"} if name.endswith(" ") else {} for name in columns]
-    head = [
-        element("th", name.strip(), scope="col", **c)
-        for name, c in zip(columns, classes, strict=True)
-    ]
-    body = [
-        element("tr", *(element("td", cell, **c) for cell, c in zip(row, classes, strict=True)))
-        for row in rows
-    ]
-    parts = (
+
+    def row(tag: str, cells: Sequence[object], **attributes: str) -> Markup:
+        pairs = zip(cells, classes, strict=True)
+        return element("tr", *(element(tag, cell, **attributes, **c) for cell, c in pairs))
+
+    body = [row("td", cells) for cells in rows]
+    if not body:
+        return Markup()
+    whole = element(
+        "table",
         element("caption", caption),
-        element("thead", element("tr", *head)),
+        element("thead", row("th", [name.strip() for name in columns], scope="col")),
         element("tbody", *body),
     )
-    below = "" if note is None else element("p", note, class_="note")
-    return joined(scrolling(caption, element("table", *parts)), below)
+    return joined(scrolling(caption, whole), element("p", note, class_="note") if note else "")
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
-    """Return names with what they stand for."""
-    return element(
-        "dl",
-        *(element("div", element("dt", name), element("dd", value)) for name, value in pairs),
-    )
+def svg(name: str, draw: Callable[[Any], object], size: tuple[float, float]) -> Markup:
+    """Return a plot, of a size in inches, in the colours and the font of the text around it.
 
-
-def code(text: str) -> Markup:
-    """Return text that one click selects."""
-    return element("pre", element("code", text))
-
-
-def mathml(formula: Formula) -> Markup:
-    """Return a formula as a reader of mathematics expects it."""
-    return Markup(formula.mathml())
-
-
-def in_a_table(formulas: Iterable[Formula]) -> list[Markup]:
-    """Return the formulas of a table, all of them as text where one is long."""
-    formulas = list(formulas)
-    texts = [formula.text() for formula in formulas]
-    if max(map(len, texts), default=0) > WIDEST_FORMULA:
-        return [element("code", text) for text in texts]
-    return [mathml(formula) for formula in formulas]
-
-
-def verdict(diagnostics: dict[str, Any]) -> Markup:
-    """Return whether a run has converged, and why."""
-    quality = "good" if diagnostics["converged"] else "doubtful"
-    return element("p", diagnostics["verdict"], class_=f"verdict {quality}")
-
-
-def probability(value: float) -> str:
-    """Return a probability in three digits after the point."""
-    return f"{value:.3f}" if value >= 0.0005 or value == 0 else "below 0.001"
-
-
-def number(value: Any) -> str:
-    """Return a number in four digits.
-
-    Examples
-    --------
-    >>> from symbayes.show.report.markup import number
-    >>> number(0.047), number(12345)
-    ('0.04700', '1.234e+04')
+    The name sets names inside the plot apart from those in other plots of the page: matplotlib
+    makes them hashes, with the name as salt.
     """
-    return f"{float(value):#.4g}".rstrip(".")
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
+    file = BytesIO()
+    # The same page whatever the user's settings are.
+    style = _STYLE | {"svg.hashsalt": name}
+    with matplotlib.style.context(["default", style]), warnings.catch_warnings():
+        # A browser has letters that matplotlib's font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure.subplots())
+        figure.savefig(file, format="svg", metadata=_NO_METADATA)
+    root = ElementTree.fromstring(file.getvalue())
+    for parent in root.findall(".//{*}style/.."):
+        parent.clear()  # a style in a plot would be one of the whole page
+    for node in root.iter():
+        # Pages have no namespaces; nothing refers to a group by its name.
+        node.tag = node.tag.rpartition("}")[2]
+        node.attrib = {
+            key.rpartition("}")[2]: _FONT.sub("", value).replace(_INK, "currentColor")
+            for key, value in node.items()
+            if (node.tag, key) != ("g", "id")
+        }
+    # A page counts in pixels, of which 96 are an inch.
+    width, height = (f"{96 * inches:.0f}" for inches in size)
+    root.attrib |= {"width": width, "height": height}
+    return Markup(ElementTree.tostring(root, encoding="unicode"))

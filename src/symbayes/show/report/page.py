@@ -5,46 +5,32 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ...formula.formula import Formula
 from ...posterior.table import formulas_by_chain
 from ...result import Result
 from ...storage.atomic import replacing
 from ...version import __version__
-from ..plots.chains import plot_trace
-from ..plots.formulas import plot_formulas, plot_inclusion, plot_pareto
-from ..plots.rows import Comparison, Intervals, compare, draw_predictions, draw_residuals
-from ..plots.tree import natural_size, plot_tree
-from .figures import figure, wide_figure
-from .markup import (
-    WIDEST_FORMULA,
-    Markup,
-    code,
-    element,
-    facts,
-    in_a_table,
-    joined,
-    mathml,
-    number,
-    probability,
-    scrolling,
-    section,
-    table,
-    verdict,
-)
+from .. import plots
+from ..plots import Comparison, probability
+from ..tree_plot import natural_size, plot_tree
+from .markup import Markup, element, escaped, joined, scrolling, svg, table
 
-# Nothing is fetched and nothing is run; a browser refuses both.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 # Formulas and columns that are shown at most, and formulas of each chain.
 _MOST_FORMULAS, _MOST_COLUMNS, _OF_EACH_CHAIN = 8, 12, 3
+# A browser does not break the lines of a formula; longer ones are shown as text, which it breaks.
+_WIDEST_FORMULA = 90
+# Inches of a plot; a phone shows them without shrinking letters much.
+_WIDTH, _HEIGHT = 4.0, 3.2
 # Probability that an interval holds a constant, or a new observation.
 _LEVEL = 0.9
 _RULES = {
@@ -65,7 +51,6 @@ _QUANTITIES = {
 # Deviations of a binomial share that are no chance.
 _SURPRISE = 3.0
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "matplotlib")
-_PAPER = "https://arxiv.org/abs/1910.08892"
 _CLASS = re.compile(r"\b(?:BayesianSymbolicRegressor|[A-Z]\w+(?:Prior|Sampler))(?=\()")
 # Where in memory an object lies.
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
@@ -87,71 +72,118 @@ def write_report(
         raise IsADirectoryError(f"{path} is a folder; add a file name, such as report.html")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}; create it first")
-    page = _page(result, model, title or f"A formula for {result.target}")
+    folder = files(__package__)
+    style, page = (
+        folder.joinpath(n).read_text(encoding="utf-8") for n in ("style.css", "page.html")
+    )
+    comparison = plots.compare(result, level=_LEVEL)
+    parts = {
+        "title": title or f"A formula for {result.target}",
+        "style": Markup(style),
+        **_answer(result, model.model_selection),
+        **_trust(result, comparison),
+        **_plots(result, comparison),
+        **_detail(result),
+        **_settings_and_use(result, model),
+    }
+    page = Template(page).substitute({name: escaped(part) for name, part in parts.items()})
     with replacing(os.fspath(path)) as file:
         file.write(page.encode("utf-8", "xmlcharrefreplace"))
     return path
 
 
-def _page(result: Result, model: Any, title: str) -> str:
-    style = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
-    head = element(
-        "head",
-        Markup('<meta charset="utf-8">'),
-        Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
-        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Markup('<meta name="color-scheme" content="light dark">'),
-        element("title", title),
-        element("style", Markup(style)),
+def number(value: Any) -> str:
+    """Return a number with four digits: 0.04700, 1.234e+04."""
+    return f"{float(value):#.4g}".rstrip(".")
+
+
+def _written(formulas: Iterable[Formula]) -> list[Markup]:
+    """Return formulas as mathematics, or all of them as text where one is long."""
+    formulas = list(formulas)
+    texts = [formula.text() for formula in formulas]
+    if max(map(len, texts), default=0) > _WIDEST_FORMULA:
+        return [element("code", text) for text in texts]
+    return [Markup(formula.mathml()) for formula in formulas]
+
+
+# Columns of tables of formulas: their headings, and how their values are written.
+_COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "probability": ("Probability ", probability),
+    "formula": ("Formula", str),
+    "rmse": ("RMSE ", number),
+    "r2": ("R² ", "{:.4f}".format),
+    "n_nodes": ("Nodes ", str),
+    "chain": ("Chain ", str),
+    "weight": ("Weight ", str),
+    "stacked": ("If stacked ", str),
+}
+
+
+def _formulas(
+    caption: str, result: Result, rows: pd.DataFrame, columns: Sequence[str], note: str = ""
+) -> Markup:
+    """Return a table of formulas; the index of the rows is their place among all."""
+    written = _written(result.formula_objects[place] for place in rows.index)
+    cells = [
+        written if name == "formula" else map(_COLUMNS[name][1], rows[name]) for name in columns
+    ]
+    return table(caption, [_COLUMNS[name][0] for name in columns], zip(*cells, strict=True), note)
+
+
+def _answer(result: Result, rule: str) -> dict[str, object]:
+    """Return which formula it is, how sure and how close that is, and what else it might be."""
+    best, row = result.best_formula, result.formulas.iloc[result.best]
+    names = ", ".join(name or "(no name)" for name in best.features)
+    shown, total = result.formulas.head(_MOST_FORMULAS), len(result.formulas)
+    share = probability(min(1.0, shown["probability"].sum()))
+    count = (
+        f"The {len(shown)} most probable of {total:,} formulas found; together they have {share} "
+        "of the probability."
+        if total > 1
+        else "It is the only formula found."
     )
-    links = [("#answer", "Answer"), ("#trust", "Trust"), ("#detail", "Detail")]
-    header = element(
-        "header",
-        element("h1", title),
-        element("nav", *(element("a", name, href=target) for target, name in links)),
-    )
-    sections = _answer(result, model.model_selection), _trust(result), _detail(result, model)
-    body = element("body", header, element("main", *sections))
-    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
-
-
-# The answer: which formula, how sure, how close, and what else it might be.
-
-
-def _answer(result: Result, rule: str) -> Markup:
-    """Return the first section of the report."""
-    best = result.best_formula
-    row = result.formulas.iloc[result.best]
-    weighted = " (sum of weights)" if result.is_weighted else ""
-    return section(
-        "answer",
-        "The answer",
-        _headline(result.target, best),
-        verdict(result.diagnostics),
-        _other_forms(row["rounded"], best),
-        facts(
-            [
-                ("Probability", probability(row["probability"])),
-                ("Typical error (RMSE)", number(row["rmse"])),
-                ("Variation explained (R²)", f"{row['r2']:.4f}"),
-                ("Rows", f"{result.total_weight:,.0f}" + weighted),
-                ("Columns used", _columns(best, result.n_columns)),
-                ("Chosen as", _RULES[rule]),
-            ]
+    constants = [
+        (i, number(one.value), number(one.std), f"{number(one.lower)} to {number(one.upper)}")
+        if np.isfinite(one.std)
+        else (i, number(one.value), "", "any, as others make up for it")
+        for i, one in enumerate(result.constants(result.best, _LEVEL).itertuples(), 1)
+    ]
+    quality = "good" if result.diagnostics["converged"] else "doubtful"
+    return {
+        "headline": _headline(result.target, best),
+        "verdict": element("p", result.diagnostics["verdict"], class_=f"verdict {quality}"),
+        "other_forms": _other_forms(row["rounded"], best),
+        "probability": probability(row["probability"]),
+        "rmse": number(row["rmse"]),
+        "r2": f"{row['r2']:.4f}",
+        "rows": f"{result.total_weight:,.0f}{' (sum of weights)' if result.is_weighted else ''}",
+        "columns": f"{len(best.features)} of {result.n_columns}" + (names and f": {names}"),
+        "rule": _RULES[rule],
+        "constants": table(
+            "Constants of the best formula",
+            ["From left to right ", "Value ", "Standard deviation ", f"{_LEVEL:.0%} interval "],
+            constants,
+            "Intervals are those of the constants given that the formula is the right one.",
         ),
-        _constants(result),
-        _formulas(result),
-    )
+        "formulas": _formulas(
+            "The most probable formulas",
+            result,
+            shown,
+            ["probability", "formula", "rmse", "r2", "n_nodes"],
+            f"{count} A probability is the share of the model's belief, given these rows, the "
+            "operators allowed and a prior that prefers short formulas. RMSE and R² are those of "
+            "the training rows; nodes are operators, columns and constants.",
+        ),
+    }
 
 
 def _headline(target: str, best: Formula) -> Markup:
-    name = element("span", target, class_="target")
-    if len(best.text()) > WIDEST_FORMULA:
-        # Browsers do not break the lines of mathematics, those of text they do.
-        text = element("code", best.text())
-        return element("div", name, " = ", text, class_="formula long")
-    shown = scrolling("Best formula", name, " = ", mathml(best), class_="formula scroll")
-    return joined(shown, code(best.text()))
+    (shown,) = _written([best])
+    text, parts = best.text(), (element("span", target, class_="target"), " = ", shown)
+    if len(text) > _WIDEST_FORMULA:
+        return element("div", *parts, class_="formula long")
+    box = scrolling("Best formula", *parts, class_="formula scroll")
+    return joined(box, element("pre", element("code", text)))
 
 
 def _other_forms(rounded: str, best: Formula) -> Markup:
@@ -159,122 +191,50 @@ def _other_forms(rounded: str, best: Formula) -> Markup:
     forms = []
     shorter = best.simplify()
     if shorter.text() != best.text():
-        forms.append(_form("Shorter, the same function: ", shorter))
+        forms.append(("Shorter, the same function", shorter))
     if rounded not in (best.text(), shorter.text()):
         simple = Formula(rounded, best.feature_names).simplify()
-        forms.append(_form("With simple constants, to which the data do not object: ", simple))
-    return joined(*forms)
+        forms.append(("With simple constants, to which the data do not object", simple))
+    return joined(*(scrolling(label, f"{label}: ", *_written([form])) for label, form in forms))
 
 
-def _form(label: str, formula: Formula) -> Markup:
-    text = formula.text()
-    shown = element("code", text) if len(text) > WIDEST_FORMULA else mathml(formula)
-    return scrolling(label.rstrip(": "), label, shown)
-
-
-def _columns(best: Formula, n_columns: int) -> str:
-    names = ", ".join(name or "(no name)" for name in best.features)
-    return f"{len(best.features)} of {n_columns}" + (f": {names}" if names else "")
-
-
-def _constants(result: Result) -> Markup:
-    """Return the constants of the best formula with their intervals."""
-    found = result.constants(result.best, _LEVEL)
-    if found.empty:
-        return Markup()
-    rows = [
-        (i, number(row.value), number(row.std), f"{number(row.lower)} to {number(row.upper)}")
-        if np.isfinite(row.std)
-        else (i, number(row.value), "", "any, as others make up for it")
-        for i, row in enumerate(found.itertuples(), 1)
-    ]
-    return table(
-        "Constants of the best formula",
-        ["From left to right ", "Value ", "Standard deviation ", f"{_LEVEL:.0%} interval "],
-        rows,
-        note="Intervals are those of the constants given that the formula is the right one.",
-    )
-
-
-def _formulas(result: Result) -> Markup:
-    shown = result.formulas.head(_MOST_FORMULAS)
-    formulas = in_a_table(result.formula_objects[:_MOST_FORMULAS])
-    rows = [
-        (probability(row.probability), formula, number(row.rmse), f"{row.r2:.4f}", row.n_nodes)
-        for row, formula in zip(shown.itertuples(), formulas, strict=True)
-    ]
-    share = probability(min(1.0, shown["probability"].sum()))
-    count = (
-        f"The {len(rows)} most probable of {len(result.formulas):,} formulas found; together they "
-        f"have {share} of the probability."
-        if len(result.formulas) > 1
-        else "It is the only formula found."
-    )
-    return table(
-        "The most probable formulas",
-        ["Probability ", "Formula", "RMSE ", "R² ", "Nodes "],
-        rows,
-        note=f"{count} A probability is the share of the model's belief, given these rows, the "
-        "operators allowed and a prior that prefers short formulas. RMSE and R² are those of the "
-        "training rows; nodes are operators, columns and constants.",
-    )
-
-
-# Trust: whether the chains agree, and whether the data look as the model says.
-
-
-def _trust(result: Result) -> Markup:
-    """Return the second section of the report."""
-    comparison = compare(result)
-    intervals = comparison.intervals(_LEVEL)
-    notes = [element("li", text) for text in _notes(result, comparison, intervals)]
-    return section(
-        "trust",
-        "Can it be trusted?",
-        verdict(result.diagnostics),
-        element("ul", *notes, class_="notes"),
-        _convergence(result.diagnostics),
-        _chains(result) if result.diagnostics["chains_disagree"] else "",
-        element(
-            "div",
-            figure(
-                "predictions",
-                "Observed against predicted values of training rows, with intervals",
-                "Each training row at its prediction. Grey bars are where a new observation is "
-                "expected; crosses are rows outside. They should scatter evenly about the line.",
-                lambda ax: draw_predictions(ax, comparison, intervals),
-            ),
-            figure(
-                "residuals",
-                "Residuals of training rows against predicted values",
-                "What the formulas do not explain. A bend or a funnel means that something is "
-                "missing, or that the noise is not the same everywhere.",
-                partial(draw_residuals, comparison=comparison),
-            ),
-            figure(
-                "trace",
-                "Log-likelihood of the draws by temperature",
-                "How the chains went along. Lines should hover without a trend, those of all "
-                "chains at the same height; the thick one is the answer's.",
-                lambda ax: plot_trace(result, ax=ax),
-            ),
-            class_="figures",
-        ),
-    )
-
-
-def _notes(result: Result, comparison: Comparison, intervals: Intervals) -> Iterator[str]:
-    """Yield what a reader should know before believing the answer."""
+def _trust(result: Result, comparison: Comparison) -> dict[str, object]:
+    """Return whether the chains agree, and whether the data look as the model says."""
     diagnostics = result.diagnostics
-    if diagnostics["interrupted"]:
+    r_hat, effective = diagnostics["r_hat"], diagnostics["effective_draws"]
+    worst = [
+        (
+            label,
+            f"{np.max([r_hat[n] for n in names]):.3f}",
+            f"{np.min([effective[n] for n in names]):,.0f}",
+        )
+        for start, label in _QUANTITIES.items()
+        if (names := [name for name in r_hat if name.startswith(start)])
+    ]
+    return {
+        "notes": joined(*(element("li", note) for note in _notes(result, comparison))),
+        "agreement": table(
+            "Agreement of the chains",
+            ["Of the draws", "R-hat ", "Effective draws "],
+            worst,
+            "R-hat compares the spread between chains with that within them; 1 is agreement. "
+            "Effective draws are how many independent ones these are worth. Of several columns, "
+            "formulas or rows these are the worst values.",
+        ),
+        "chains": _chains(result) if diagnostics["chains_disagree"] else "",
+    }
+
+
+def _notes(result: Result, comparison: Comparison) -> Iterator[str]:
+    """Yield what a reader should know before believing the answer."""
+    if result.diagnostics["interrupted"]:
         yield "The run was interrupted; the answer is what was found until then."
-    if diagnostics["timed_out"]:
+    if result.diagnostics["timed_out"]:
         yield "The time limit ended the run before it was done."
-    n = result.total_weight
-    if n < _FEW_ROWS:
+    if result.total_weight < _FEW_ROWS:
         yield (
-            f"There are only {n:,.0f} rows. So few are fitted by some formula by chance; take the "
-            "probabilities with care."
+            f"There are only {result.total_weight:,.0f} rows. So few are fitted by some formula by "
+            "chance; take the probabilities with care."
         )
     first = result.formulas["probability"].iloc[0]
     if first < 0.5:
@@ -282,15 +242,14 @@ def _notes(result: Result, comparison: Comparison, intervals: Intervals) -> Iter
             f"No formula has half of the probability (the first has {first:.3f}). Trust what the "
             "first ones have in common, and the predictions, which average over all."
         )
-    left_out = np.setdiff1d(np.arange(result.n_columns), result.used)
-    if len(left_out):
-        names = [result.names[i] for i in left_out]
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    left_out = np.delete(np.array(result.names, object), result.used).tolist()
+    if left_out:
+        more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
         yield (
             "Left out, because constant or the same as another: "
-            f"{', '.join(map(repr, names[:5]))}{more}."
+            f"{', '.join(map(repr, left_out[:5]))}{more}."
         )
-    share = float(np.mean(intervals.hold(comparison.observed)))
+    share = np.mean(comparison.inside)
     spread = np.sqrt(_LEVEL * (1 - _LEVEL) / len(comparison.observed))
     if share < _LEVEL - _SURPRISE * spread:
         yield (
@@ -304,125 +263,25 @@ def _chains(result: Result) -> Markup:
     """Return what each chain found, for chains that do not agree."""
     found = formulas_by_chain(result.posterior, result.formulas, _OF_EACH_CHAIN)
     weights, stacked = result.posterior.chain_weights, result.diagnostics["stacking_weights"]
-    formulas = in_a_table(result.formula_objects[i] for i in found.index)
-    rows = [
-        (
-            chain,
-            f"{weights[chain]:.3f}",
-            "" if stacked is None else f"{stacked[chain]:.3f}",
-            probability(share),
-            formula,
-        )
-        for chain, share, formula in zip(
-            found["chain"], found["probability"], formulas, strict=True
-        )
-    ]
-    return table(
+    return _formulas(
         "What each chain found",
-        ["Chain ", "Weight ", "If stacked ", "Probability ", "Formula"],
-        rows,
-        note="Probabilities are those among the draws of one chain. The weights say how much a "
-        "chain counts in this page; stacked ones are those with which the chains together predict "
-        "best the rows that they have not seen.",
-    )
-
-
-def _convergence(diagnostics: dict[str, Any]) -> Markup:
-    """Return how well the chains agree."""
-    return table(
-        "Agreement of the chains",
-        ["Of the draws", "R-hat ", "Effective draws "],
-        list(_worst(diagnostics["r_hat"], diagnostics["effective_draws"])),
-        note="R-hat compares the spread between chains with that within them; 1 is agreement. "
-        "Effective draws are how many independent ones these are worth. Of several columns, "
-        "formulas or rows these are the worst values.",
-    )
-
-
-def _worst(r_hat: dict[str, float], effective: dict[str, float]) -> Iterator[tuple[str, str, str]]:
-    """Yield each kind of quantity with its largest R-hat and its smallest number of draws."""
-    for start, label in _QUANTITIES.items():
-        names = [name for name in r_hat if name.startswith(start)]
-        if names:
-            hats = [r_hat[name] for name in names]
-            draws = [effective[name] for name in names]
-            yield label, f"{np.max(hats):.3f}", f"{np.min(draws):,.0f}"
-
-
-# Detail: size against error, columns, the tree, the run, settings, and how to use the result.
-
-
-def _detail(result: Result, model: Any) -> Markup:
-    """Return the last section of the report."""
-    return section(
-        "detail",
-        "Detail",
-        _plots(result),
-        _front(result),
-        wide_figure(
-            "tree",
-            "The best formula as a tree",
-            "The best formula as a tree: operators (round) over what they are applied to, columns "
-            "(rounded) and constants (square).",
-            lambda ax: plot_tree(result.best_formula, ax=ax),
-            natural_size(result.best_formula),
+        result,
+        found.assign(
+            weight=[f"{weights[chain]:.3f}" for chain in found["chain"]],
+            stacked=["" if stacked is None else f"{stacked[c]:.3f}" for c in found["chain"]],
         ),
-        element("h3", "The run"),
-        _run(result),
-        _found(result.diagnostics["found"]),
-        element("h3", "Settings and versions"),
-        element("div", _settings(model), _versions(), class_="pair"),
-        element("h3", "Use it, repeat it, cite it"),
-        _use(result, model),
+        ["chain", "weight", "stacked", "probability", "formula"],
+        "Probabilities are those among the draws of one chain. The weights say how much a chain "
+        "counts in this page; stacked ones are those with which the chains together predict best "
+        "the rows that they have not seen.",
     )
 
 
-def _plots(result: Result) -> Markup:
-    n_formulas = min(_MOST_FORMULAS, len(result.formulas))
-    n_columns = min(_MOST_COLUMNS, result.n_columns)
-    return element(
-        "div",
-        figure(
-            "formulas",
-            "Probabilities of the first formulas",
-            "How the probability is spread over formulas.",
-            lambda ax: plot_formulas(result, _MOST_FORMULAS, ax=ax),
-            height=1.0 + 0.62 * n_formulas,
-        ),
-        figure(
-            "inclusion",
-            "Probability that a column is used, by column",
-            "How probable it is that a column matters at all.",
-            lambda ax: plot_inclusion(result, _MOST_COLUMNS, ax=ax),
-            height=1.0 + 0.25 * n_columns,
-        ),
-        figure(
-            "pareto",
-            "Errors of formulas against their sizes",
-            "What more nodes buy. Where the front goes flat, they fit noise.",
-            lambda ax: plot_pareto(result, ax=ax),
-        ),
-        class_="figures",
-    )
-
-
-def _front(result: Result) -> Markup:
-    front = result.pareto
-    formulas = in_a_table(result.formula_objects[i] for i in front.index)
-    return table(
-        "No shorter formula has a smaller error",
-        ["Nodes ", "RMSE ", "Formula", "R² ", "Probability "],
-        [
-            (row.n_nodes, number(row.rmse), formula, f"{row.r2:.4f}", probability(row.probability))
-            for row, formula in zip(front.itertuples(), formulas, strict=True)
-        ],
-    )
-
-
-def _run(result: Result) -> Markup:
+def _detail(result: Result) -> dict[str, object]:
+    """Return size against error, columns, the tree, and the run."""
     diagnostics = result.diagnostics
     draws = [len(values) for values in diagnostics["log_likelihood"]]
-    rows = [
+    run = [
         ("Time", f"{diagnostics['seconds']:.1f} s"),
         ("Formulas proposed", f"{diagnostics['proposals']:,}"),
         ("Formulas evaluated", f"{diagnostics['evaluations']:,}"),
@@ -431,76 +290,71 @@ def _run(result: Result) -> Markup:
     ]
     if diagnostics["powers"]:
         rates = np.concatenate(diagnostics["swap_rates"])
-        rows += [
+        run += [
             ("Temperatures in each chain", len(diagnostics["powers"][0])),
             ("Swaps of neighbours accepted", f"{rates.min():.0%} to {rates.max():.0%}"),
             ("Round trips between coldest and hottest", sum(diagnostics["round_trips"])),
         ]
     moves = [(name, f"{share:.1%}") for name, share in diagnostics["acceptance"].items()]
-    return element(
-        "div",
-        table("How the run went", ["What", "How much "], rows),
-        table("Proposals accepted", ["Move", "Share "], moves),
-        class_="pair",
-    )
-
-
-def _found(found: list[tuple[float, str]]) -> Markup:
-    if not found:
-        return Markup()
-    return table(
-        "What the search found, and when",
-        ["After ", "Formula"],
-        [(f"{seconds:.2f} s", element("code", text)) for seconds, text in found],
-    )
-
-
-def _settings(model: Any) -> Markup:
-    return table(
-        "Settings of the estimator",
-        ["Parameter", "Value"],
-        [
-            (name, element("code", _ADDRESS.sub("", repr(value))))
-            for name, value in model.get_params().items()
-        ],
-    )
-
-
-def _versions() -> Markup:
-    rows = [
-        ("symbayes", __version__),
-        ("Python", platform.python_version()),
-        *((name, version(name)) for name in _PACKAGES),
-    ]
-    return table("Versions that wrote this page", ["What", "Version"], rows)
-
-
-def _use(result: Result, model: Any) -> Markup:
-    best = result.best_formula
-    use = (
-        "from symbayes import Formula\n\n"
-        f"formula = Formula({best.text(17)!r}, {best.features!r})\n"
-        "formula.predict(table)  # a DataFrame with these columns"
-    )
-    changed = _ADDRESS.sub("", model.__repr__(N_CHAR_MAX=10**6))
-    names = ", ".join(sorted(set(_CLASS.findall(changed))))
-    weights = ", sample_weight" if result.is_weighted else ""
-    repeat = f"from symbayes import {names}\n\nmodel = {changed}\nmodel.fit(X, y{weights})"
-    again = (
-        "The same settings again; there was no random_state, so that draws will differ:"
-        if model.random_state is None
-        else "The same fit again:"
-    )
-    return joined(
-        element("p", "The best formula, with all digits:"),
-        code(use),
-        element("p", again),
-        code(repeat),
-        element(
-            "p",
-            f"Please cite symbayes {__version__} and the paper whose model it implements: "
-            "Y. Jin, W. Fu, J. Kang, J. Guo and J. Guo (2019), Bayesian Symbolic Regression, ",
-            element("a", "arXiv:1910.08892", href=_PAPER, rel="noreferrer"),
-            ".",
+    found = [(f"{after:.2f} s", element("code", text)) for after, text in diagnostics["found"]]
+    return {
+        "front": _formulas(
+            "No shorter formula has a smaller error",
+            result,
+            result.pareto,
+            ["n_nodes", "rmse", "formula", "r2", "probability"],
         ),
-    )
+        "run": table("How the run went", ["What", "How much "], run),
+        "moves": table("Proposals accepted", ["Move", "Share "], moves),
+        "search": table("What the search found, and when", ["After ", "Formula"], found),
+    }
+
+
+def _plots(result: Result, comparison: Comparison) -> dict[str, object]:
+    """Return all plots by name."""
+    best = result.best_formula
+
+    def tree(ax: Any) -> None:
+        ax.set_position((0, 0, 1, 1))
+        plot_tree(best, ax)
+
+    draw: dict[str, Callable[[Any], object]] = {
+        "predictions": lambda ax: plots.plot_predictions(comparison, ax=ax),
+        "residuals": lambda ax: plots.plot_residuals(comparison, ax=ax),
+        "trace": lambda ax: plots.plot_trace(result, ax=ax),
+        "formulas": lambda ax: plots.plot_formulas(result, _MOST_FORMULAS, ax),
+        "inclusion": lambda ax: plots.plot_inclusion(result, _MOST_COLUMNS, ax),
+        "pareto": lambda ax: plots.plot_pareto(result, ax),
+        "tree": tree,
+    }
+    sizes = dict.fromkeys(draw, (_WIDTH, _HEIGHT)) | {
+        "formulas": (_WIDTH, 1.0 + 0.62 * min(_MOST_FORMULAS, len(result.formulas))),
+        "inclusion": (_WIDTH, 1.0 + 0.25 * min(_MOST_COLUMNS, result.n_columns)),
+        "tree": natural_size(best),
+    }
+    return {f"plot_{name}": svg(name, draw[name], sizes[name]) for name in draw}
+
+
+def _settings_and_use(result: Result, model: Any) -> dict[str, object]:
+    """Return how the fit was made, and how to use and to repeat it."""
+    best, changed = result.best_formula, _ADDRESS.sub("", model.__repr__(N_CHAR_MAX=10**6))
+    settings = [
+        (name, element("code", _ADDRESS.sub("", repr(value))))
+        for name, value in model.get_params().items()
+    ]
+    versions = [("symbayes", __version__), ("Python", platform.python_version())]
+    versions += [(name, version(name)) for name in _PACKAGES]
+    return {
+        "settings": table("Settings of the estimator", ["Parameter", "Value"], settings),
+        "versions": table("Versions that wrote this page", ["What", "Version"], versions),
+        "version": __version__,
+        "all_digits": repr(best.text(17)),
+        "features": best.features,
+        "repetition": "The same settings again; there was no random_state, so that draws will "
+        "differ:"
+        if model.random_state is None
+        else "The same fit again:",
+        "classes": ", ".join(sorted(set(_CLASS.findall(changed)))),
+        "model": changed,
+        "arguments": "X, y, sample_weight" if result.is_weighted else "X, y",
+    }

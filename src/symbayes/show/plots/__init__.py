@@ -1,1 +1,0 @@
-"""Drawing: one file per kind of plot. `symbayes.plots` has the public names."""
