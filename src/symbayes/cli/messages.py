@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from ..show.display import printable
@@ -12,6 +13,11 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 # What the library complains with; anything else is a mistake of its own.
 _COMPLAINTS = (ValueError, TypeError, ImportError, OSError)
+# Complaints about a parameter of the estimator begin with its name.
+_OPTIONS = {
+    "n_terms": "--terms", "known_terms": "--known", "initial_formulas": "--initial",
+    "noise_prior": "--noise", "sample_weight": "--weights",
+}  # fmt: skip
 
 
 class UsageError(ValueError):
@@ -35,5 +41,5 @@ def explain(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory"
     if isinstance(error, _COMPLAINTS) and str(error):
-        return str(error)
+        return re.sub(r"^\w+", lambda name: _OPTIONS.get(name[0], name[0]), str(error))
     return f"unexpected {type(error).__name__}: {error} (--debug shows where)"
