@@ -101,7 +101,16 @@ def operators(text: str) -> str | list[str] | dict[str, float]:
     return weights if ":" in text else list(weights)
 
 
-# Commands.
+# Options of several commands.
+
+# fmt: off
+_DEBUG: dict[str, Any] = {
+    "action": "store_true", "help": "show where an error comes from (or SYMBAYES_DEBUG=1)"}
+_JOBS: dict[str, Any] = {"dest": "n_jobs", "type": _jobs, "metavar": "N"}
+_JSON: dict[str, Any] = {"action": "store_true", "help": "print one JSON object"}
+_QUIET: dict[str, Any] = {
+    "action": "store_true", "help": "show neither progress nor notes, only warnings"}
+_MODEL: dict[str, Any] = {"metavar": "MODEL", "help": "a file made by fit --out"}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -118,43 +127,18 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--version", action="version", version=f"symbayes {__version__}")
     result.add_argument("--debug", **_DEBUG)
     commands = result.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_fit, _resume, _predict, _show, _report, _info, _demo, _reproduce):
-        add(commands)
-    return result
 
+    def define(module: str, name: str, summary: str, text: str, examples: str) -> _Parser:
+        """Add a command, which the function of its name in a module beside this one carries out."""
+        added = commands.add_parser(
+            name, help=summary, description=text, epilog=f"examples:\n{examples}")
+        added.set_defaults(run=partial(_run, module, name), parser=added)
+        added.add_argument("--debug", **_DEBUG)
+        return added
 
-def _add(
-    commands: argparse._SubParsersAction, room: str, name: str, summary: str, text: str,
-    examples: str,
-) -> argparse.ArgumentParser:  # fmt: skip
-    """Add a command, which the function of its name in a module of this room carries out."""
-
-    def run(options: argparse.Namespace) -> int:
-        return getattr(import_module(f".{room}", __package__), name)(options)
-
-    command = commands.add_parser(
-        name, help=summary, description=text, epilog=f"examples:\n{examples}"
-    )
-    command.set_defaults(run=run, parser=command)
-    command.add_argument("--debug", **_DEBUG)
-    return command
-
-
-# Options of several commands, and then those of each.
-# fmt: off
-_DEBUG: dict[str, Any] = {
-    "action": "store_true", "help": "show where an error comes from (or SYMBAYES_DEBUG=1)"}
-_JOBS: dict[str, Any] = {"dest": "n_jobs", "type": _jobs, "metavar": "N"}
-_JSON: dict[str, Any] = {"action": "store_true", "help": "print one JSON object"}
-_QUIET: dict[str, Any] = {
-    "action": "store_true", "help": "show neither progress nor notes, only warnings"}
-_MODEL: dict[str, Any] = {"metavar": "MODEL", "help": "a file made by fit --out"}
-
-
-def _fit(commands: argparse._SubParsersAction) -> None:
-    """Options that are parameters of the estimator are stored under their names there."""
-    command = _add(
-        commands, "fit", "fit", "find formulas for a table",
+    # Options that are parameters of the estimator are stored under their names there.
+    fit = define(
+        "fit", "fit", "find formulas for a table",
         "Find formulas for a column of a table, and how probable each is.\n\n"
         "Formulas are printed on standard output, progress on standard error. Ctrl-C ends\n"
         "a run early: what it has found so far is shown and saved, to the file of --out\n"
@@ -168,8 +152,8 @@ def _fit(commands: argparse._SubParsersAction) -> None:
         "A name that begins with a dash is written --target=-x. In formulas, a name that\n"
         "is not a plain word stands in backticks: --known '`mass kg`*speed'.",
     )
-    command.usage = "symbayes fit FILE --target NAME [options]"
-    add = command.add_argument_group("data").add_argument
+    fit.usage = "symbayes fit FILE --target NAME [options]"
+    add = fit.add_argument_group("data").add_argument
     add("file", metavar="FILE", help=_TABLE)
     add("--target", metavar="NAME", help="the column to explain (required)")
     add("--features", nargs="+", action="extend", metavar="NAME",
@@ -177,7 +161,7 @@ def _fit(commands: argparse._SubParsersAction) -> None:
     add("--weights", metavar="NAME", help="the column of row weights")
     add("--drop-missing", action="store_true", help="leave out rows with missing values")
 
-    add = command.add_argument_group("formulas").add_argument
+    add = fit.add_argument_group("formulas").add_argument
     add("--operators", type=operators, default="default", metavar="OPERATORS",
         help=f"a set ({', '.join(OPERATOR_SETS)}), operators (+,*,sin) or weights (sin:2,+:1)")
     add("--terms", dest="n_terms", type=_terms, default="auto", metavar="N",
@@ -194,7 +178,7 @@ def _fit(commands: argparse._SubParsersAction) -> None:
         help="how chains count: pool, all the same, or stack, by how well they predict rows left "
         "out, for chains that do not agree (default: pool)")
 
-    add = command.add_argument_group("effort").add_argument
+    add = fit.add_argument_group("effort").add_argument
     add("--time", "--timeout", dest="timeout", type=_seconds, metavar="SECONDS",
         help="end the fit after this time, with what it has found; that depends on the machine, "
         "whatever the seed")
@@ -209,7 +193,7 @@ def _fit(commands: argparse._SubParsersAction) -> None:
         help="the same seed gives the same result, unless --time ends the fit (default: any)")
     add("--jobs", "--n-jobs", default=-1, help="cores to use (default: -1, all)", **_JOBS)
 
-    add = command.add_argument_group("results").add_argument
+    add = fit.add_argument_group("results").add_argument
     add("--out", metavar="FILE", help="save the model, such as model.symbayes")
     add("--report", metavar="FILE", help="write a page about it, such as page.html")
     add("--checkpoint", metavar="FILE",
@@ -217,10 +201,8 @@ def _fit(commands: argparse._SubParsersAction) -> None:
     add("--json", **_JSON)
     add("--quiet", **_QUIET)
 
-
-def _resume(commands: argparse._SubParsersAction) -> None:
-    add = _add(
-        commands, "fit", "resume", "resume a fit that was stopped",
+    add = define(
+        "fit", "resume", "resume a fit that was stopped",
         "Resume a fit from its checkpoint. It makes the same draws as if it had not been\n"
         "stopped, and writes the files it was to write. The table has to be as it was.",
         "  symbayes fit data.csv --target y --checkpoint run.checkpoint --out model.symbayes\n"
@@ -235,10 +217,8 @@ def _resume(commands: argparse._SubParsersAction) -> None:
     add("--json", default=None, **_JSON)
     add("--quiet", default=None, **_QUIET)
 
-
-def _predict(commands: argparse._SubParsersAction) -> None:
-    add = _add(
-        commands, "predict", "predict", "predict new rows",
+    add = define(
+        "predict", "predict", "predict new rows",
         "Predict new rows: a table with a line for each, in their order, with the columns\n"
         "prediction, lower and upper. Columns are found by name; others do no harm.",
         "  symbayes predict model.symbayes new.csv\n"
@@ -254,10 +234,8 @@ def _predict(commands: argparse._SubParsersAction) -> None:
         help="what the interval is for: a new observation, with its noise, or the mean")
     add("--std", action="store_true", help="add the standard deviation of a new observation")
 
-
-def _show(commands: argparse._SubParsersAction) -> None:
-    command = _add(
-        commands, "show", "show", "print the formulas of a model",
+    show = define(
+        "show", "show", "print the formulas of a model",
         "Print the formulas of a model: as a table, or the best one in another notation.",
         "  symbayes show model.symbayes\n"
         "  symbayes show model.symbayes --latex\n"
@@ -265,13 +243,13 @@ def _show(commands: argparse._SubParsersAction) -> None:
         "  symbayes show model.symbayes --pareto\n"
         "  symbayes show model.symbayes --json | jq '.formulas[].probability'",
     )
-    add = command.add_argument
+    add = show.add_argument
     add("model", **_MODEL)
     add("--n", type=_count, metavar="N",
         help="formulas at most (default: 10, one in another notation, all in JSON)")
     add("--pareto", action="store_true",
         help="only formulas to which no other is both shorter and closer")
-    add = command.add_mutually_exclusive_group().add_argument
+    add = show.add_mutually_exclusive_group().add_argument
     for name, what in (
         ("latex", "the best formula in LaTeX"),
         ("sympy", "as code that makes it a SymPy expression"),
@@ -281,40 +259,32 @@ def _show(commands: argparse._SubParsersAction) -> None:
         add(f"--{name}", dest="form", action="store_const", const=name, help=what)
     add("--json", **_JSON)
 
-
-def _report(commands: argparse._SubParsersAction) -> None:
-    add = _add(
-        commands, "show", "report", "write a page about a model",
+    add = define(
+        "show", "report", "write a page about a model",
         "Write a page about a model: one HTML file that needs nothing else.",
         "  symbayes report model.symbayes --out page.html",
     ).add_argument
     add("model", **_MODEL)
     add("--out", required=True, metavar="FILE", help="the page, such as page.html")
 
-
-def _info(commands: argparse._SubParsersAction) -> None:
-    _add(
-        commands, "show", "info", "tell what is installed, or how a model was made",
+    define(
+        "show", "info", "tell what is installed, or how a model was made",
         "Tell versions, cores and whether compiled code is at hand; of a model its\n"
         "columns, settings and verdict.",
         "  symbayes info\n  symbayes info model.symbayes",
     ).add_argument("model", nargs="?", **_MODEL)
 
-
-def _demo(commands: argparse._SubParsersAction) -> None:
-    _add(
-        commands, "demo", "demo", "fit a built-in example",
+    define(
+        "demo", "demo", "fit a built-in example",
         "Fit a built-in example, print its formulas, and write model and report.",
         "  symbayes demo\n  symbayes demo --out /tmp/demo",
     ).add_argument(
         "--out", default="symbayes-demo", metavar="DIR",
         help="folder for model and report (default: symbayes-demo)")
 
-
-def _reproduce(commands: argparse._SubParsersAction) -> None:
     what = "\n".join(f"  {name:<12} {title}" for name, title in EXPERIMENTS.items())
-    add = _add(
-        commands, "reproduce", "reproduce", "do the experiments of the paper again",
+    add = define(
+        "reproduce", "reproduce", "do the experiments of the paper again",
         "Do the experiments of the paper again, beside its published figures.\n\n"
         f"experiments:\n{what}\n  {ALL:<12} everything, into one report",
         "  symbayes reproduce accuracy --quick            a look at the table of errors\n"
@@ -337,4 +307,9 @@ def _reproduce(commands: argparse._SubParsersAction) -> None:
         help=f"some of: {', '.join(TASKS)}")
     add("--prices", type=Path, metavar="CSV",
         help="prices for signals: date, open, high, low, close (default: a generated series)")
+    return result
 # fmt: on
+
+
+def _run(module: str, name: str, options: argparse.Namespace) -> int:
+    return getattr(import_module(f".{module}", __package__), name)(options)
