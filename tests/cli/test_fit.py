@@ -195,7 +195,11 @@ def test_a_seed_is_chosen_and_told(capsys):
         ([], 2, "--target is missing: name the column to explain; data.csv has 'a', 'b', 'y'"),
         (["--target", "Y"], 1, "data.csv has no column 'Y' (did you mean 'y'?), which --target"),
         (["--target", "y", "--features", "c"], 1, "no column 'c'"),
-        (["--target", "y", "--features", "y"], 2, "--features has 'y'"),
+        (
+            ["--target", "y", "--features", "y"],
+            2,
+            "'y' can be only one of --target, --weights and --features",
+        ),
         (["--target", "y", "--out", "no/m"], 1, "no: no file can be made in this folder"),
         (["--target", "y", "--report", "no/p.html"], 1, "no: no file can be made in this folder"),
         (["--target", "y", "--out", "data.csv"], 2, "would replace another file"),

@@ -110,8 +110,25 @@ def _read_text(file: Any, source: str, delimiter: str | None) -> pd.DataFrame:
         )
         lines = chain([first], iter(text.readline, ""))
         header = next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [])
-        names = _header([name.strip() for name in header], source)
-        table = _read_rows(text, delimiter, len(names)).set_axis(names, axis=1)
+        names = [name.strip() for name in header]
+        if not names:
+            raise BadTable(f"{source} has no header; the first line must name the columns")
+        if np.isfinite(numbers(pd.Series(names, dtype=object))).all():
+            raise BadTable(
+                f"the first line of {source} has only numbers, so that there seems to be no "
+                "header; add a line that names the columns"
+            )
+        names[0] = names[0] or UNNAMED
+        _check_names(names, source)
+        with warnings.catch_warnings():
+            # What does not fit under the header would be left out.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(
+                text, sep=delimiter, header=None, names=list(range(len(names))), index_col=False,
+                skipinitialspace=True, low_memory=False,
+                # An empty line in a single column is a missing value.
+                skip_blank_lines=len(names) > 1,
+            ).set_axis(names, axis=1)  # fmt: skip
     except UnicodeDecodeError:
         reason = "is not text in UTF-8, which CSV and TSV have to be"
     except csv.Error as error:
@@ -132,37 +149,12 @@ def _read_text(file: Any, source: str, delimiter: str | None) -> pd.DataFrame:
     raise BadTable(f"{source} {reason}")
 
 
-def _header(names: list[str], source: str) -> list[str]:
-    if not names:
-        raise BadTable(f"{source} has no header; the first line must name the columns")
-    if np.isfinite(numbers(pd.Series(names, dtype=object))).all():
-        raise BadTable(
-            f"the first line of {source} has only numbers, so that there seems to be no header; "
-            "add a line that names the columns"
-        )
-    return _unique([names[0] or UNNAMED, *names[1:]], source)
-
-
-def _unique(names: list[str], source: str) -> list[str]:
-    """Return names of columns, or complain about those that are the same."""
+def _check_names(names: list[str], source: str) -> None:
+    """Complain about columns of one name."""
     index = pd.Index(names)
-    if not index.is_unique:
+    if index.has_duplicates:
         repeated = _some(index[index.duplicated()].unique())
         raise BadTable(f"{source} has more than one column named {repeated}; rename them")
-    return names
-
-
-def _read_rows(text: io.TextIOBase, delimiter: str, n_columns: int) -> pd.DataFrame:
-    """Return what stands below the header."""
-    with warnings.catch_warnings():
-        # What does not fit under the header would be left out.
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        return pd.read_csv(
-            text, sep=delimiter, header=None, names=list(range(n_columns)), index_col=False,
-            skipinitialspace=True, low_memory=False,
-            # An empty line in a single column is a missing value.
-            skip_blank_lines=n_columns > 1,
-        )  # fmt: skip
 
 
 def _with_decimal_commas(table: pd.DataFrame) -> pd.DataFrame:
@@ -190,7 +182,7 @@ def _read_parquet(file: BinaryIO, path: str) -> pd.DataFrame:
         raise BadTable(
             f"{path} is damaged or not Parquet ({what}); create it again, or use CSV"
         ) from None
-    _unique(content.column_names, path)
+    _check_names(content.column_names, path)
     return table
 
 
@@ -226,27 +218,22 @@ def training(
         raise UsageError(
             f"--target is missing: name the column to explain; {source} has {_some(table.columns)}"
         )
-    if weights == target:
-        raise UsageError(f"--weights and --target both are {target!r}")
-    others = [name for name in (target, weights) if name is not None]
-    notes: list[str] = []
-    named = list(features or ())
-    for name in named:
-        if name in others:
-            raise UsageError(f"--features has {name!r}, which is the target or the weights")
-        if named.count(name) > 1:
-            raise UsageError(f"--features has {name!r} more than once")
+    others = [target] if weights is None else [target, weights]
+    named = pd.Index([*others, *(features or ())])
+    if named.has_duplicates:
+        raise UsageError(
+            f"{_some(named[named.duplicated()].unique())} can be only one of --target, --weights "
+            "and --features, and only once"
+        )
     _check_there(table, source, [target], "--target")
     _check_there(table, source, others[1:], "--weights")
+    notes: list[str] = []
     if features is None:
         besides = "the target" if weights is None else "target and weights"
         features, notes = _usable(table.drop(columns=others), source, besides)
     _check_there(table, source, features, "--features")
-    rows = _columns(table, source, [*features, *others])
-    missing = rows.isna()
-    if not drop_missing:
-        advice = "fill them in, or leave those rows out with --drop-missing"
-        _refuse(missing, source, "missing values", advice)
+    advice = "fill them in, or leave those rows out with --drop-missing"
+    rows = _columns(table, source, [*features, *others], None if drop_missing else advice)
     complete = rows.dropna(ignore_index=True)
     left_out = len(rows) - len(complete)
     if left_out:
@@ -254,13 +241,8 @@ def training(
     if complete.empty:
         which = "rows without missing values" if len(table) else "rows below its header"
         raise BadTable(f"{source} has no {which}")
-    return Training(
-        complete[list(features)],
-        complete[target],
-        None if weights is None else complete[weights].to_numpy(),
-        notes,
-        left_out,
-    )
+    counts = None if weights is None else complete[weights].to_numpy()
+    return Training(complete[list(features)], complete[target], counts, notes, left_out)
 
 
 def new_rows(table: pd.DataFrame, source: str, features: Sequence[str]) -> pd.DataFrame:
@@ -269,9 +251,7 @@ def new_rows(table: pd.DataFrame, source: str, features: Sequence[str]) -> pd.Da
     as_read = {name.strip() or UNNAMED: name for name in features if name not in table.columns}
     table = table.rename(columns={name: as_read[name] for name in table if name in as_read})
     _check_there(table, source, features, "the model")
-    rows = _columns(table, source, features)
-    _refuse(rows.isna(), source, "missing values", "fill them in, or remove those rows")
-    return rows
+    return _columns(table, source, features, "fill them in, or remove those rows")
 
 
 def _check_there(table: pd.DataFrame, source: str, names: Sequence[str], who: str) -> None:
@@ -284,8 +264,13 @@ def _check_there(table: pd.DataFrame, source: str, names: Sequence[str], who: st
         )
 
 
-def _columns(table: pd.DataFrame, source: str, names: Sequence[str]) -> pd.DataFrame:
-    """Return columns as float64; complain about what is not a number, or is infinite."""
+def _columns(
+    table: pd.DataFrame, source: str, names: Sequence[str], if_missing: str | None
+) -> pd.DataFrame:
+    """Return columns as float64; complain about what is no number, is infinite, or is missing.
+
+    `if_missing` is the advice for missing values, None where they may be.
+    """
     for name in names:
         if _others(table[name]).any():
             raise BadTable(
@@ -302,8 +287,17 @@ def _columns(table: pd.DataFrame, source: str, names: Sequence[str]) -> pd.DataF
                 stacklevel=2,
             )
     rows = pd.DataFrame({name: numbers(table[name]) for name in names})
-    infinite = rows.isin([np.inf, -np.inf])
-    _refuse(infinite, source, "infinite values", "correct them, or remove those rows")
+    for found, what, advice in (
+        (rows.isin([np.inf, -np.inf]), "infinite", "correct them, or remove those rows"),
+        (rows.isna(), "missing", if_missing),
+    ):
+        bad, counts = found.any(axis=1).to_numpy(), found.sum()
+        if bad.any() and advice is not None:
+            columns = [f"{name!r} ({n})" for name, n in counts.items() if n]
+            raise BadTable(
+                f"{source} has {what} values in {_count(int(bad.sum()), 'row')} of {len(bad)} (the "
+                f"first is row {int(np.argmax(bad)) + 1}), columns {_some(columns, str)}; {advice}"
+            )
     return rows
 
 
@@ -317,9 +311,9 @@ def _usable(table: pd.DataFrame, source: str, besides: str) -> tuple[list[str], 
     """Return the columns of numbers, and notes on the others."""
     notes = []
     if len(table.columns) and table.columns[0] == UNNAMED:
-        steps = numbers(table[UNNAMED]) - np.arange(len(table))
+        start = numbers(table[UNNAMED]) - np.arange(len(table))
         # Written along with a table by some programs, pandas among them.
-        if (steps == 0).all() or (steps == 1).all():
+        if (start == 0).all() or (start == 1).all():
             notes.append("left out the first column, which has no name and counts the rows")
             table = table.drop(columns=UNNAMED)
     text = [name for name in table if _others(table[name]).any()]
@@ -331,22 +325,9 @@ def _usable(table: pd.DataFrame, source: str, besides: str) -> tuple[list[str], 
         notes.append(f"left out what is empty: {_some(empty)}")
     usable = [name for name in table if name not in text and name not in empty]
     if not usable:
-        raise BadTable(
-            f"{source} has no column of numbers besides {besides}"
-            + (f"; {'; '.join(notes)}" if notes else "")
-        )
+        said = "; ".join([f"{source} has no column of numbers besides {besides}", *notes])
+        raise BadTable(said)
     return usable, notes
-
-
-def _refuse(found: pd.DataFrame, source: str, what: str, advice: str) -> None:
-    """Complain about values where `found` is true; rows count from 1, without the header."""
-    rows, counts = found.any(axis=1).to_numpy(), found.sum()
-    if rows.any():
-        columns = _some(counts.index[counts > 0], lambda name: f"{name!r} ({counts[name]})")
-        raise BadTable(
-            f"{source} has {what} in {_count(int(rows.sum()), 'row')} of {len(rows)} (the first is "
-            f"row {int(np.argmax(rows)) + 1}), columns {columns}; {advice}"
-        )
 
 
 def _some(names: Sequence[str], words: Callable[[str], str] = repr) -> str:
