@@ -8,7 +8,7 @@ import os
 import pandas as pd
 
 from ..datasets import PAPER_FORMULAS, paper_task
-from .fit import Regressor, fitted
+from .fit import Regressor
 from .output import answer_text, check_destinations, deliver, print_files
 
 TASK, NOISE, SEED = "f4", 0.05, 1
@@ -24,11 +24,11 @@ def demo(options: argparse.Namespace) -> int:
     X, y = paper_task(TASK, noise=NOISE, random_state=SEED)
     print(f"{len(y)} rows of  y = {PAPER_FORMULAS[TASK]},  with {NOISE:.0%} noise\n", flush=True)
     table = pd.DataFrame(X, columns=["x0", "x1"])
-    model = fitted(
-        lambda: Regressor(random_state=SEED, progress=True).fit(table, pd.Series(y, name="y"))
-    )
 
-    def show(written: dict[str, str | None]) -> None:
+    def run() -> Regressor:
+        return Regressor(random_state=SEED, progress=True).fit(table, pd.Series(y, name="y"))
+
+    def show(model: Regressor, written: dict[str, str | None]) -> None:
         effort = model.diagnostics_
         print(f"{effort['proposals']:,} formulas tried in {effort['seconds']:.1f} s\n")
         print(answer_text(model, 5))
@@ -40,4 +40,4 @@ def demo(options: argparse.Namespace) -> int:
         print()
         print_files(written)
 
-    return deliver(model, out, report, show)
+    return deliver(run, show, out, report)

@@ -78,21 +78,6 @@ def resume(options: argparse.Namespace) -> int:
     return _answer(run, data, noted)
 
 
-def fitted(
-    run: Callable[[], BayesianSymbolicRegressor], checkpoint: str | None = None
-) -> BayesianSymbolicRegressor:
-    """Return the model of a run, which the first Ctrl-C ends early; say what a second one left."""
-    try:
-        model = run()
-    except KeyboardInterrupt:
-        left = "there was nothing to save" if checkpoint is None else (
-            f"symbayes resume {shlex.quote(checkpoint)} continues from its checkpoint"
-        )  # fmt: skip
-        raise KeyboardInterrupt(f"stopped; {left}") from None
-    # What is saved is not bound to the terminal it was made in.
-    return model.set_params(progress=False)
-
-
 def _prepared(options: argparse.Namespace) -> Training:
     """Return what a model is fitted to; complain beforehand about files that it could not write."""
     taken = [options.file]
@@ -116,10 +101,7 @@ def _prepared(options: argparse.Namespace) -> Training:
 def _answer(
     run: Callable[[], BayesianSymbolicRegressor], data: Training, options: argparse.Namespace
 ) -> int:
-    """Write the model of a run, and print its formulas; return the exit status."""
-    model = fitted(run, options.checkpoint)
-
-    def show(written: dict[str, str | None]) -> None:
+    def show(model: Any, written: dict[str, str | None]) -> None:
         if options.json:
             # What a model does not know about its data.
             particulars = {
@@ -135,7 +117,7 @@ def _answer(
         print(f"seed: {model.random_state}")
         print_files(written)
 
-    return deliver(model, options.out, options.report, show)
+    return deliver(run, show, options.out, options.report, options.checkpoint)
 
 
 def _refuse_existing(path: str) -> None:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import textwrap
@@ -16,7 +17,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from .. import __version__
@@ -156,17 +156,8 @@ def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, A
 
 def to_json(content: dict[str, Any]) -> str:
     """Return an object as JSON; numbers that are not finite become null."""
-    return json.dumps(_plain(content), allow_nan=False, indent=2)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    text = json.dumps(content, default=lambda array: array.tolist())
+    return json.dumps(json.loads(text, parse_constant=lambda name: None), indent=2)
 
 
 # Files.
@@ -206,17 +197,27 @@ def rescue_path() -> str:
 
 
 def deliver(
-    model: Any,
+    run: Callable[[], Any],
+    show: Callable[[Any, dict[str, str | None]], None],
     out: str | None,
     report: str | None,
-    show: Callable[[dict[str, str | None]], None],
+    checkpoint: str | None = None,
 ) -> int:
-    """Write a fitted model and its report, show the answer, and return the exit status.
+    """Write the model of a run and its report, show the answer, and return the exit status.
 
-    A run that was interrupted is saved in any case. Files come before what is shown: Ctrl-C may
-    have ended who reads it. What is shown, by `show` with the files written, does not depend on
-    whether files could be written.
+    The first Ctrl-C ends a run early, and what it has found so far is saved in any case. Files
+    come before what is shown: Ctrl-C may have ended who reads it. What is shown, by `show` with the
+    files written, does not depend on whether files could be written.
     """
+    try:
+        model = run()
+    except KeyboardInterrupt:
+        left = "there was nothing to save" if checkpoint is None else (
+            f"symbayes resume {shlex.quote(checkpoint)} continues from its checkpoint"
+        )  # fmt: skip
+        raise KeyboardInterrupt(f"stopped; {left}") from None
+    # What is saved is not bound to the terminal it was made in.
+    model.set_params(progress=False)
     interrupted = model.diagnostics_["interrupted"]
     written: dict[str, str | None] = {"model": None, "report": None}
     try:
@@ -235,7 +236,7 @@ def deliver(
             model.report(report)
             written["report"] = report
     finally:
-        show(written)
+        show(model, written)
     return INTERRUPTED if interrupted else 0
 
 
