@@ -164,6 +164,8 @@ def test_commas_are_decimal_only_between_semicolons(folder):
     np.testing.assert_array_equal(numbers(table["c"]), [1.5, 2])
     assert first_other(table["b"]) == "'x,y' in row 1"
     assert first_other(read_table(write(folder, 'a,b\n"1,5",2\n'))["a"]) == "'1,5' in row 1"
+    mixed = read_table(write(folder, "a;b\n2.5;1\n1,5;2\n"))
+    assert first_other(mixed["a"]) == "'1,5' in row 2"
 
 
 def test_empty_lines_count_in_a_single_column(folder):

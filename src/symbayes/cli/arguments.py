@@ -43,21 +43,22 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _kind(
-    convert: Callable[[str], Any], is_fine: Callable[[Any], bool], wanted: str
+    convert: Callable[[str], Any], is_fine: Callable[[Any], bool], wanted: str, word: str = ""
 ) -> Callable[[str], Any]:
-    """Return what argparse makes a value with; `wanted` says in complaints what it has to be."""
+    """Return what argparse makes a value with; `wanted` says in complaints what it has to be.
+
+    A `word` that stands for a value stays as it is.
+    """
 
     def kind(text: str) -> Any:
+        if word and text == word:
+            return text
         with suppress(ValueError):
             if is_fine(value := convert(text)):
                 return value
         raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
 
     return kind
-
-
-def _or_word(word: str, convert: Callable[[str], Any]) -> Callable[[str], Any]:
-    return lambda text: text if text == word else convert(text)
 
 
 _natural = _kind(int, lambda n: n >= 0, "a whole number of at least 0")
@@ -67,13 +68,12 @@ _jobs = _kind(int, lambda n: 0 < abs(n) < 2**31, "a number of cores, such as 1, 
 _seconds = _kind(float, lambda x: 0 < x < math.inf, "a finite number above 0")
 _weight = _kind(float, lambda x: 0 <= x < math.inf, "a weight, which is 0 or more")
 _probability = _kind(float, lambda x: 0 < x < 1, "a number strictly between 0 and 1")
-_terms = _kind(
-    _or_word("auto", int), lambda n: n == "auto" or n >= 1, "a whole number of at least 1, or auto"
-)
+_terms = _kind(int, lambda n: n >= 1, "a whole number of at least 1, or auto", word="auto")
 _noise = _kind(
-    _or_word("small", float),
-    lambda x: x == "small" or 0 < x < 1,
+    float,
+    lambda x: 0 < x < 1,
     "a number between 0 and 1, such as 0.05 for about 5 % of the spread of the target, or small",
+    word="small",
 )
 
 

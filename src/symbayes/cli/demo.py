@@ -19,8 +19,7 @@ def demo(options: argparse.Namespace) -> int:
     """Fit one of the paper's tasks, print the formulas, and write model and report."""
     os.makedirs(options.out, exist_ok=True)
     out, report = (os.path.join(options.out, name) for name in ("model.symbayes", "report.html"))
-    for path in (out, report):
-        check_destinations([], out=path)
+    check_destinations([], out=out, report=report)
     X, y = paper_task(TASK, noise=NOISE, random_state=SEED)
     print(f"{len(y)} rows of  y = {PAPER_FORMULAS[TASK]},  with {NOISE:.0%} noise\n", flush=True)
     table = pd.DataFrame(X, columns=["x0", "x1"])

@@ -126,9 +126,12 @@ def _read_text(file: Any, source: str, delimiter: str | None) -> pd.DataFrame:
             table = pd.read_csv(
                 text, sep=delimiter, header=None, names=list(range(len(names))), index_col=False,
                 skipinitialspace=True, low_memory=False,
+                # As half the world writes numbers; those with a point are recognised later.
+                decimal="," if delimiter == ";" else ".",
                 # An empty line in a single column is a missing value.
                 skip_blank_lines=len(names) > 1,
-            ).set_axis(names, axis=1)  # fmt: skip
+            )  # fmt: skip
+        return table.set_axis(names, axis=1)
     except UnicodeDecodeError:
         reason = "is not text in UTF-8, which CSV and TSV have to be"
     except csv.Error as error:
@@ -142,8 +145,6 @@ def _read_text(file: Any, source: str, delimiter: str | None) -> pd.DataFrame:
         reason = f"cannot be read as a table: {error}" if fields is None else (
             f"has {fields[2]} fields in row {fields[1]} and {len(names)} in its header"
         )  # fmt: skip
-    else:
-        return _with_decimal_commas(table) if delimiter == ";" else table
     finally:
         text.detach()
     raise BadTable(f"{source} {reason}")
@@ -155,14 +156,6 @@ def _check_names(names: list[str], source: str) -> None:
     if index.has_duplicates:
         repeated = _some(index[index.duplicated()].unique())
         raise BadTable(f"{source} has more than one column named {repeated}; rename them")
-
-
-def _with_decimal_commas(table: pd.DataFrame) -> pd.DataFrame:
-    """Read 1,5 as a number where fields are separated by semicolons, as half the world writes."""
-    columns = {name: column.replace(",", ".", regex=True) for name, column in table.items()}
-    return pd.DataFrame(
-        {name: table[name] if _others(x).any() else x for name, x in columns.items()}
-    )
 
 
 def _read_parquet(file: BinaryIO, path: str) -> pd.DataFrame:
@@ -271,8 +264,9 @@ def _columns(
 
     `if_missing` is the advice for missing values, None where they may be.
     """
+    rows = pd.DataFrame({name: numbers(table[name]) for name in names})
     for name in names:
-        if _others(table[name]).any():
+        if (rows[name].isna() & table[name].notna()).any():
             raise BadTable(
                 f"column {name!r} of {source} is not made of numbers ({first_other(table[name])}); "
                 "encode it as numbers, or leave it out"
@@ -286,7 +280,6 @@ def _columns(
                 DataWarning,
                 stacklevel=2,
             )
-    rows = pd.DataFrame({name: numbers(table[name]) for name in names})
     for found, what, advice in (
         (rows.isin([np.inf, -np.inf]), "infinite", "correct them, or remove those rows"),
         (rows.isna(), "missing", if_missing),
