@@ -49,6 +49,7 @@ def paper_task(
         raise ValueError(f"there is no task {name!r}; the tasks are {', '.join(PAPER_FORMULAS)}")
     rng = np.random.default_rng(random_state)
     X = rng.uniform(low, high, (n_rows, 2))
+    # The formulas are our own text, so nothing of a stranger's is run here.
     functions = {"sin": np.sin, "cos": np.cos, "exp": np.exp}
     y = eval(PAPER_FORMULAS[name], functions, {"x0": X[:, 0], "x1": X[:, 1]})
     if noise > 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 import pandas as pd
 
@@ -21,23 +20,21 @@ def predict(options: argparse.Namespace) -> int:
     check_destinations([options.model, options.file], out=options.out)
     model = load(options.model)
     rows = new_rows(read_table(options.file), source_name(options.file), model.result_.names)
-    answers = _predictions(model, rows, options).to_csv(index=False, lineterminator="\n")
+    if rows.empty:  # an answer to nothing, where the library would complain
+        answers = pd.DataFrame(columns=["prediction", "lower", "upper", *["std"] * options.std])
+    else:
+        # A model fitted to columns without names takes none.
+        X = rows if hasattr(model, "feature_names_in_") else rows.to_numpy()
+        mean, *std = model.predict(X, return_std=True) if options.std else [model.predict(X)]
+        lower, upper = model.predict_interval(X, level=options.level, kind=options.kind)
+        answers = pd.DataFrame({"prediction": mean, "lower": lower, "upper": upper})
+        if std:
+            answers["std"] = std[0]
+    text = answers.to_csv(index=False, lineterminator="\n")
     if options.out is None:
-        print(answers, end="")
+        print(text, end="")
         return 0
     with replacing(options.out) as file:
-        file.write(answers.encode("utf-8"))
+        file.write(text.encode("utf-8"))
     print(options.out)
     return 0
-
-
-def _predictions(model: Any, rows: pd.DataFrame, options: argparse.Namespace) -> pd.DataFrame:
-    """Return a table of predictions, with an interval and, if asked for, a standard deviation."""
-    if rows.empty:  # an answer to nothing, where the library would complain
-        return pd.DataFrame(columns=["prediction", "lower", "upper", *["std"] * options.std])
-    # A model fitted to columns without names takes none.
-    X = rows if hasattr(model, "feature_names_in_") else rows.to_numpy()
-    mean, *deviation = model.predict(X, return_std=True) if options.std else (model.predict(X),)
-    lower, upper = model.predict_interval(X, level=options.level, kind=options.kind)
-    answers = {"prediction": mean, "lower": lower, "upper": upper}
-    return pd.DataFrame(answers | ({"std": deviation[0]} if options.std else {}))
