@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -14,22 +15,14 @@ class OutOfTime(Exception):
     """A piece of work was given up, since its time was over."""
 
 
+@dataclass(frozen=True)
 class Deadline:
-    """When work has to be done; by default there is all the time in the world.
+    """When work has to be done; by default there is all the time in the world."""
 
-    Parameters
-    ----------
-    at : float
-        By the clock of `time.monotonic`.
-    interrupted : callable
-        Whether the user has pressed Ctrl-C, and wants no more than what is needed for an answer.
-    """
-
-    def __init__(
-        self, at: float = math.inf, interrupted: Callable[[], bool] = lambda: False
-    ) -> None:
-        self.at = at
-        self.interrupted = interrupted
+    at: float = math.inf
+    """By the clock of `time.monotonic`."""
+    interrupted: Callable[[], bool] = lambda: False
+    """Whether the user has pressed Ctrl-C, and wants no more than what is needed for an answer."""
 
     @property
     def is_set(self) -> bool:
@@ -38,7 +31,7 @@ class Deadline:
 
     def over(self) -> bool:
         """Return whether it has passed."""
-        return self.is_set and time.monotonic() >= self.at
+        return time.monotonic() >= self.at
 
     def cut_short(self) -> bool:
         """Return whether work that an answer can do without is to be left undone."""

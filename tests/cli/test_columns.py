@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from symbayes.cli.messages import UsageError
-from symbayes.cli.tables import BadColumns, new_rows, training
+from symbayes.cli.tables import BadTable, new_rows, training
 
 TABLE = pd.DataFrame(
     {
@@ -75,7 +75,7 @@ def test_many_columns_are_not_all_told():
     wide = pd.DataFrame({f"t{i}": ["x"] for i in range(12)} | {"a": [1.0], "y": [2.0]})
     (note,) = take(features=None, table=wide).notes
     assert note.endswith("'t9' ('x' in row 1) and 2 more")
-    with pytest.raises(BadColumns, match=r"it has 't0', .*, 't9' and 4 more$"):
+    with pytest.raises(BadTable, match=r"it has 't0', .*, 't9' and 4 more$"):
         take(target="z", table=wide)
 
 
@@ -83,38 +83,38 @@ def test_many_columns_are_not_all_told():
     ("options", "kind", "message"),
     [
         ({"target": None}, UsageError, r"--target is missing: .*; t.csv has 'Alpha', 'beta', "),
-        ({"target": "Y"}, BadColumns, r"no column 'Y' \(did you mean 'y'\?\), which --target asks"),
-        ({"target": "zzz"}, BadColumns, r"no column 'zzz', which --target asks for; it has 'Al"),
-        ({"target": "city"}, BadColumns, r"'city' of t.csv is not made of numbers \('Rome' in"),
-        ({"weights": "v"}, BadColumns, "no column 'v'.*--weights asks for"),
-        ({"weights": "city"}, BadColumns, "'city' of t.csv is not made of numbers"),
-        ({"weights": "y"}, UsageError, "--weights and --target both are 'y'"),
-        ({"features": ["alpha"]}, BadColumns, r"no column 'alpha' \(did you mean 'Alpha'\?\)"),
-        ({"features": ["p", "q"]}, BadColumns, "no column 'p', 'q', which --features asks for"),
-        ({"features": ["city"]}, BadColumns, "not made of numbers.*leave it out"),
-        ({"features": ["y"]}, UsageError, "--features has 'y', which is the target"),
-        ({"features": ["w", "w"]}, UsageError, "--features has 'w' more than once"),
+        ({"target": "Y"}, BadTable, r"no column 'Y' \(did you mean 'y'\?\), which --target asks"),
+        ({"target": "zzz"}, BadTable, r"no column 'zzz', which --target asks for; it has 'Al"),
+        ({"target": "city"}, BadTable, r"'city' of t.csv is not made of numbers \('Rome' in"),
+        ({"weights": "v"}, BadTable, "no column 'v'.*--weights asks for"),
+        ({"weights": "city"}, BadTable, "'city' of t.csv is not made of numbers"),
+        ({"weights": "y"}, UsageError, "'y' can be only one of --target, --weights and"),
+        ({"features": ["alpha"]}, BadTable, r"no column 'alpha' \(did you mean 'Alpha'\?\)"),
+        ({"features": ["p", "q"]}, BadTable, "no column 'p', 'q', which --features asks for"),
+        ({"features": ["city"]}, BadTable, "not made of numbers.*leave it out"),
+        ({"features": ["y"]}, UsageError, "'y' can be only one of --target"),
+        ({"features": ["w", "w"]}, UsageError, "'w' can be only .* once"),
         (
             {"features": ["beta"], "drop_missing": False},
-            BadColumns,
+            BadTable,
             r"missing values in 2 rows of 4 \(the first is row 2\), columns 'beta' \(1\), 'y' "
             r"\(1\); .* --drop-missing",
         ),
         (
             {"table": TABLE.assign(w=[1, np.inf, 2, -np.inf]), "features": ["w"]},
-            BadColumns,
+            BadTable,
             r"infinite values in 2 rows of 4 \(the first is row 2\), columns 'w' \(2\); correct",
         ),
-        ({"features": ["empty"]}, BadColumns, "t.csv has no rows without missing values"),
-        ({"table": TABLE[:0]}, BadColumns, "t.csv has no rows below its header"),
+        ({"features": ["empty"]}, BadTable, "t.csv has no rows without missing values"),
+        ({"table": TABLE[:0]}, BadTable, "t.csv has no rows below its header"),
         (
             {"features": None, "table": TABLE[["city", "y"]]},
-            BadColumns,
+            BadTable,
             "no column of numbers besides the target; left out what is not made of numbers: 'city'",
         ),
         (
             {"features": None, "weights": "w", "table": TABLE[["w", "y"]]},
-            BadColumns,
+            BadTable,
             "no column of numbers besides target and weights$",
         ),
     ],
@@ -142,5 +142,5 @@ def test_names_of_a_model_that_are_read_as_others():
     ],
 )
 def test_complaints_about_new_rows(needed, message):
-    with pytest.raises(BadColumns, match=message):
+    with pytest.raises(BadTable, match=message):
         new_rows(TABLE, "t.csv", needed)

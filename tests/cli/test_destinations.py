@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from symbayes.cli.messages import UsageError
-from symbayes.cli.output import check_destination, rescue_path
+from symbayes.cli.output import check_destinations, rescue_path
 
 
 def test_a_check_leaves_nothing_behind_and_changes_nothing(folder):
     Path("old.html").write_text("old")
-    check_destination("--out", "new.symbayes", [])
-    check_destination("--report", "old.html", ["new.symbayes"])
+    check_destinations(["data.csv"], out="new.symbayes", report="old.html", checkpoint=None)
     assert Path("old.html").read_text() == "old"
     assert sorted(os.listdir()) == ["data.csv", "old.html"]
 
@@ -40,7 +39,12 @@ def test_complaints(folder, path, kind, message):
     if path == "locked" and os.access(path, os.W_OK):
         pytest.skip("nothing is locked to the superuser")
     with pytest.raises(kind, match=message):
-        check_destination("--out", path, ["data.csv"])
+        check_destinations(["data.csv"], out=path)
+
+
+def test_two_files_of_a_call_are_not_one():
+    with pytest.raises(UsageError, match=r"--report ./new would replace another file of this call"):
+        check_destinations([], out="new", report="./new")
 
 
 def test_what_is_rescued_replaces_nothing(folder):
@@ -51,17 +55,6 @@ def test_what_is_rescued_replaces_nothing(folder):
 
 
 def test_what_cannot_be_saved_here_is_saved_elsewhere(folder, monkeypatch):
-    real = check_destination
-
-    def only_absolute(option, path, others):
-        if not os.path.isabs(path):
-            raise PermissionError(13, "Permission denied", path)
-        real(option, path, others)
-
-    monkeypatch.setattr("symbayes.cli.output.check_destination", only_absolute)
-    (folder / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder / "temporary"))
-    assert rescue_path() == str(folder / "temporary" / "symbayes-interrupted.symbayes")
-    monkeypatch.setattr(tempfile, "tempdir", "nowhere")
-    with pytest.raises(PermissionError):
-        rescue_path()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert rescue_path() == str(folder / "symbayes-interrupted.symbayes")

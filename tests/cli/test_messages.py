@@ -9,8 +9,8 @@ import pytest
 
 from symbayes import DataWarning, SamplingWarning
 from symbayes.cautions import Remedy
-from symbayes.cli import info, main
-from symbayes.cli.messages import BROKEN_PIPE, explain, say
+from symbayes.cli import main, show
+from symbayes.cli.messages import BROKEN_PIPE, say
 from symbayes.cli.wording import verdict_text, warnings_as_lines
 from symbayes.posterior.verdict import Note, Reason, Verdict
 
@@ -28,6 +28,7 @@ def raising(error):
     ("error", "message"),
     [
         (ValueError("x is 0"), "x is 0"),
+        (ValueError("n_terms is 40, and known_terms"), "--terms is 40, and known_terms"),
         (TypeError("x must be\n  a number"), "x must be a number"),
         (FileNotFoundError(2, "No such file", "a.csv"), "a.csv: No such file"),
         (OSError(28, "No space left"), "No space left"),
@@ -39,13 +40,13 @@ def raising(error):
     ],
 )
 def test_every_error_is_a_line(monkeypatch, capsys, error, message):
-    monkeypatch.setattr(info, "installation", raising(error))
+    monkeypatch.setattr(show, "installation", raising(error))
     assert complaint(capsys, ["info"]) == message
 
 
 @pytest.mark.parametrize(("words", "variable"), [(["--debug"], ""), ([], "1")])
 def test_a_traceback_for_who_asks_for_it(monkeypatch, capsys, words, variable):
-    monkeypatch.setattr(info, "installation", raising(ValueError("x is 0")))
+    monkeypatch.setattr(show, "installation", raising(ValueError("x is 0")))
     monkeypatch.setenv("SYMBAYES_DEBUG", variable)
     assert main(["info", *words]) == 1
     error = capsys.readouterr().err
@@ -58,12 +59,12 @@ def test_a_traceback_for_who_asks_for_it(monkeypatch, capsys, words, variable):
     [(KeyboardInterrupt(), "stopped"), (KeyboardInterrupt("stopped; so far"), "stopped; so far")],
 )
 def test_ctrl_c(monkeypatch, capsys, stop, message):
-    monkeypatch.setattr(info, "installation", raising(stop))
+    monkeypatch.setattr(show, "installation", raising(stop))
     assert complaint(capsys, ["info"], 130) == message
 
 
 def test_a_reader_that_has_gone_is_nobody_to_complain_to(monkeypatch, capsys):
-    monkeypatch.setattr(info, "installation", raising(BrokenPipeError(32, "Broken pipe")))
+    monkeypatch.setattr(show, "installation", raising(BrokenPipeError(32, "Broken pipe")))
     assert main(["info"]) == BROKEN_PIPE
     assert capsys.readouterr() == ("", "")
 
@@ -122,10 +123,6 @@ def test_verdicts_name_options():
     )
     # Files of before have the text only.
     assert verdict_text({"verdict": "Raise timeout."}) == "Raise timeout."
-
-
-def test_an_error_without_a_file():
-    assert explain(OSError(5, "Input/output error")) == "Input/output error"
 
 
 def test_ctrl_c_while_modules_are_still_imported(monkeypatch, capsys):

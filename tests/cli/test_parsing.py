@@ -45,27 +45,27 @@ def test_operators(text, meaning):
         (["--operators", "add"], "(did you mean '+'?)"),
         (["--operators", "+,snn"], "'snn' is not an operator"),
         (["--operators", "+,*,+"], "'+' occurs twice; to prefer an operator, give it a weight"),
-        (["--operators", "sin:x"], "'x' is not a number"),
-        (["--operators", "sin:-1,+"], "the weight of 'sin' is -1.0"),
+        (["--operators", "sin:x"], "'x' is not a weight, which is 0 or more"),
+        (["--operators", "sin:-1,+"], "'-1' is not a weight, which is 0 or more"),
         (["--operators", "sin:0"], "must have a positive, finite sum"),
-        (["--operators", ""], "there is none; name a set, default, paper, "),
-        (["--operators", " , "], "or operators, such as +,*,sin"),
-        (["--terms", "0"], "0 is below 1"),
+        (["--operators", ""], "the sets are default, paper, "),
+        (["--operators", " , "], "' , ' is neither an operator nor a set"),
+        (["--terms", "0"], "'0' is not a whole number of at least 1, or auto"),
         (["--terms", "some"], "'some' is not a whole number"),
-        (["--noise", "tiny"], "'tiny' is not a number; say 0.05 for about 5 % of the spread"),
+        (["--noise", "tiny"], "'tiny' is not a number between 0 and 1, such as 0.05 for about 5 %"),
         (["--noise", "tiny"], "of the target, or small"),
-        (["--noise", "0"], "0 is not a finite number above 0"),
-        (["--noise", "2"], "--noise: 2 is 200 % of the spread of y; 2 % is 0.02"),
-        (["--time", "-1"], "-1 is not a finite number above 0"),
-        (["--time", "inf"], "inf is not a finite number above 0"),
-        (["--time", "nan"], "nan is not a finite number above 0"),
-        (["--draws", "0"], "0 is below 1"),
+        (["--noise", "0"], "'0' is not a number between 0 and 1"),
+        (["--noise", "2"], "--noise: '2' is not a number between 0 and 1, such as 0.05"),
+        (["--time", "-1"], "'-1' is not a finite number above 0"),
+        (["--time", "inf"], "'inf' is not a finite number above 0"),
+        (["--time", "nan"], "'nan' is not a finite number above 0"),
+        (["--draws", "0"], "'0' is not a whole number of at least 1"),
         (["--draws", "2.5"], "'2.5' is not a whole number"),
-        (["--tune", "-1"], "-1 is below 0"),
-        (["--chains", "0"], "0 is below 1"),
-        (["--seed", "4294967296"], "4294967296 is above 4294967295"),
-        (["--seed", "-1"], "-1 is below 0"),
-        (["--jobs", "0"], "use 1 for one core or -1 for all"),
+        (["--tune", "-1"], "'-1' is not a whole number of at least 0"),
+        (["--chains", "0"], "'0' is not a whole number of at least 1"),
+        (["--seed", "4294967296"], "'4294967296' is not a whole number from 0 to 4294967295"),
+        (["--seed", "-1"], "'-1' is not a whole number from 0 to 4294967295"),
+        (["--jobs", "0"], "'0' is not a number of cores, such as 1, or -1 for all"),
         (["--select", "best"], "invalid choice: 'best'"),
         (["--combine", "mean"], "invalid choice: 'mean'"),
         (["--sed", "1"], "unrecognized arguments: --sed"),
@@ -85,11 +85,14 @@ def test_mistakes_about_a_fit(capsys, words, message):
         (["ftt"], "invalid choice: 'ftt'"),
         (["fit"], "the following arguments are required: FILE"),
         (["predict", "m.symbayes"], "required: FILE"),
-        (["predict", "m.symbayes", "-", "--level", "1"], "does not lie strictly between 0 and 1"),
+        (
+            ["predict", "m.symbayes", "-", "--level", "1"],
+            "'1' is not a number strictly between 0 and 1",
+        ),
         (["predict", "m.symbayes", "-", "--level", "high"], "'high' is not a number"),
         (["predict", "m.symbayes", "-", "--kind", "median"], "invalid choice: 'median'"),
         (["show"], "required: MODEL"),
-        (["show", "m.symbayes", "--n", "0"], "0 is below 1"),
+        (["show", "m.symbayes", "--n", "0"], "'0' is not a whole number of at least 1"),
         (["show", "m.symbayes", "--latex", "--json"], "not allowed with argument"),
         (["report", "m.symbayes"], "required: --out"),
         (["info", "a", "b"], "unrecognized arguments: b (see symbayes info --help)"),
@@ -105,12 +108,12 @@ def test_mistakes_about_other_commands(capsys, words, message):
 def test_the_names_of_options_are_lists():
     options = fit_options("--features", "a b", "λ", "--features=-x", "--known", "a", "--known", "b")
     assert options.features == ["a b", "λ", "-x"]
-    assert options.known == ["a", "b"]
+    assert options.known_terms == ["a", "b"]
 
 
 @pytest.mark.parametrize("option", ["--jobs", "--n-jobs"])
 def test_cores_go_by_two_names(option):
-    assert fit_options(option, "3").jobs == 3
+    assert fit_options(option, "3").n_jobs == 3
     words = ["reproduce", "accuracy", option, "3"]
     assert parser().parse_args(words).n_jobs == 3
 

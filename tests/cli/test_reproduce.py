@@ -23,9 +23,15 @@ def test_reproduce_writes_and_says_where(tmp_path, capsys):
     ("words", "complaint"),
     [
         (["reproduce", "speed"], "invalid choice"),
-        (["reproduce", "accuracy", "--replications", "0"], "below 1"),
-        (["reproduce", "accuracy", "--seed", "-1"], "below 0"),
-        (["reproduce", "accuracy", "--n-jobs", "0"], "--n-jobs/--jobs: use 1 for one core"),
+        (
+            ["reproduce", "accuracy", "--replications", "0"],
+            "'0' is not a whole number of at least 1",
+        ),
+        (["reproduce", "accuracy", "--seed", "-1"], "'-1' is not a whole number of at least 0"),
+        (
+            ["reproduce", "accuracy", "--n-jobs", "0"],
+            "--n-jobs/--jobs: '0' is not a number of cores",
+        ),
     ],
 )
 def test_mistakes_of_usage(words, complaint, capsys):

@@ -15,7 +15,7 @@ import sympy
 import symbayes
 from symbayes import BayesianSymbolicRegressor, Formula, PaperSampler
 from symbayes.cli import main
-from symbayes.cli.info import about_model
+from symbayes.cli.show import about_model
 from symbayes.kernels import units
 
 from .calling import ODD_NAMES, complaint

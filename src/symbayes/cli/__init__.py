@@ -33,7 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         say(explain(error))
         status = USAGE if isinstance(error, UsageError) else FAILED
-    _drop_what_is_left()
+    try:
+        _flush()
+    except OSError:  # Python would complain on its way out about output that nobody takes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status
 
 
@@ -59,11 +62,3 @@ def _run(words: list[str]) -> int:
 def _flush() -> None:
     if sys.stdout is not None:
         sys.stdout.flush()
-
-
-def _drop_what_is_left() -> None:
-    """Keep Python from complaining on its way out about output that nobody takes."""
-    try:
-        _flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,27 +8,26 @@ import os
 import pandas as pd
 
 from ..datasets import PAPER_FORMULAS, paper_task
-from .fit import Regressor, fitted
-from .output import answer_text, check_destination, deliver, print_files
-from .tables import Training
+from .fit import Regressor
+from .output import answer_text, check_destinations, deliver, print_files
 
 TASK, NOISE, SEED = "f4", 0.05, 1
 _NEW_ROWS = 3
 
 
-def run(options: argparse.Namespace) -> int:
+def demo(options: argparse.Namespace) -> int:
     """Fit one of the paper's tasks, print the formulas, and write model and report."""
     os.makedirs(options.out, exist_ok=True)
     out, report = (os.path.join(options.out, name) for name in ("model.symbayes", "report.html"))
-    for path in (out, report):
-        check_destination("--out", path, [])
+    check_destinations([], out=out, report=report)
     X, y = paper_task(TASK, noise=NOISE, random_state=SEED)
     print(f"{len(y)} rows of  y = {PAPER_FORMULAS[TASK]},  with {NOISE:.0%} noise\n", flush=True)
     table = pd.DataFrame(X, columns=["x0", "x1"])
-    model = Regressor(random_state=SEED, progress=True)
-    fitted(model, Training(table, pd.Series(y, name="y")))
 
-    def show(written: dict[str, str | None]) -> None:
+    def run() -> Regressor:
+        return Regressor(random_state=SEED, progress=True).fit(table, pd.Series(y, name="y"))
+
+    def show(model: Regressor, written: dict[str, str | None]) -> None:
         effort = model.diagnostics_
         print(f"{effort['proposals']:,} formulas tried in {effort['seconds']:.1f} s\n")
         print(answer_text(model, 5))
@@ -40,4 +39,4 @@ def run(options: argparse.Namespace) -> int:
         print()
         print_files(written)
 
-    return deliver(model, out, report, show)
+    return deliver(run, show, out, report)

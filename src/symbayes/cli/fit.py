@@ -1,4 +1,4 @@
-"""`symbayes fit`: formulas for a table."""
+"""`symbayes fit` and `symbayes resume`: formulas for a table."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import argparse
 import os
 import secrets
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable
 from typing import Any
 
-from .. import BayesianSymbolicRegressor, Formula
+from .. import BayesianSymbolicRegressor, SamplingWarning
 from ..storage.atomic import previous_of
-from ..storage.checkpoint import NoCheckpoint, refuse_existing
+from ..storage.checkpoint import NoCheckpoint, read_checkpoint, refuse_existing
 from .messages import UsageError, say
-from .output import answer_text, check_destination, deliver, facts, print_files, to_json
-from .tables import STANDARD_INPUT, Training, read_table, source_name, training
+from .output import answer_text, check_destinations, deliver, facts, print_files, to_json
+from .tables import Training, read_table, source_name, training
 
-#: What a checkpoint notes of a call, so that `symbayes resume` can finish it: files, and others.
-NOTED_FILES = ("file", "out", "report")
-NOTED_OPTIONS = ("target", "features", "weights", "drop_missing", "json", "quiet")
+# What a checkpoint notes of a call, so that `symbayes resume` can finish it.
+_FILES: dict[str, Any] = {"file": str, "out": str | None, "report": str | None}
+_NOTED: dict[str, Any] = _FILES | {
+    "target": str | None, "features": list | None, "weights": str | None,
+    "drop_missing": bool, "json": bool, "quiet": bool,
+}  # fmt: skip
 
 
 class Regressor(BayesianSymbolicRegressor):
@@ -33,47 +36,54 @@ class Regressor(BayesianSymbolicRegressor):
         return self
 
 
-def run(options: argparse.Namespace) -> int:
+def fit(options: argparse.Namespace) -> int:
     """Fit a model, write it, and print its formulas."""
     if options.checkpoint is not None:
-        _check_checkpoint(options.checkpoint, options.file)
-    check_destinations(options)
-    data = read_training(options)
-    _check_formulas(options, list(data.X.columns))
-    model = Regressor(
-        operators=options.operators,
-        n_terms=options.terms,
-        known_terms=options.known,
-        initial_formulas=options.initial,
-        noise_prior=options.noise,
-        draws=options.draws,
-        tune=options.tune,
-        chains=options.chains,
-        combine=options.combine,
-        model_selection=options.select,
-        timeout=options.time,
-        n_jobs=options.jobs,
+        _refuse_existing(options.checkpoint)
+        check_destinations([options.file], checkpoint=options.checkpoint)
+    data = _prepared(options)
+    if options.random_state is None:
         # A seed that can be told makes every run one that can be repeated.
-        random_state=secrets.randbelow(2**32) if options.seed is None else options.seed,
-        progress=not options.quiet,
-    )
-    return answer(fitted(model.noting(_call(options)), data, options.checkpoint), data, options)
+        options.random_state = secrets.randbelow(2**32)
+    given = {name: x for name, x in vars(options).items() if name in Regressor().get_params()}
+    model = Regressor(**given, progress=not options.quiet).noting(_call(options))
+
+    def run() -> BayesianSymbolicRegressor:
+        return model.fit(data.X, data.y, data.weights, checkpoint=options.checkpoint)
+
+    return _answer(run, data, options)
 
 
-def check_destinations(options: argparse.Namespace) -> None:
-    """Complain now about files that could not be written later."""
-    taken = [] if options.file == STANDARD_INPUT else [options.file]
+def resume(options: argparse.Namespace) -> int:
+    """Resume a fit from its checkpoint, write the model, and print its formulas."""
+    with warnings.catch_warnings():
+        # It is read again to be resumed, and what is wrong with it is told then.
+        warnings.simplefilter("ignore", SamplingWarning)
+        stored = read_checkpoint(options.checkpoint, Regressor)
+    noted = _noted_call(options, stored.origin)
+    data = _prepared(noted)
+    if not noted.quiet:
+        seconds = f"{stored.seconds:.0f} s"
+        say(
+            f"the run was finished after {seconds}" if stored.finished
+            else f"resuming a run that has taken {seconds} so far"
+        )  # fmt: skip
+
+    def run() -> BayesianSymbolicRegressor:
+        return Regressor.resume(
+            options.checkpoint, data.X, data.y, data.weights,
+            n_jobs=options.n_jobs, progress=not noted.quiet,
+        )  # fmt: skip
+
+    return _answer(run, data, noted)
+
+
+def _prepared(options: argparse.Namespace) -> Training:
+    """Return what a model is fitted to; complain beforehand about files that it could not write."""
+    taken = [options.file]
     if options.checkpoint is not None:
         taken += [options.checkpoint, previous_of(options.checkpoint)]
-    for option in ("out", "report"):
-        path = getattr(options, option)
-        if path is not None:
-            check_destination(f"--{option}", path, taken)
-            taken.append(path)
-
-
-def read_training(options: argparse.Namespace) -> Training:
-    """Return what a model is fitted to, and say what was left out."""
+    check_destinations(taken, out=options.out, report=options.report)
     data = training(
         read_table(options.file),
         source_name(options.file),
@@ -88,10 +98,10 @@ def read_training(options: argparse.Namespace) -> Training:
     return data
 
 
-def answer(model: BayesianSymbolicRegressor, data: Training, options: argparse.Namespace) -> int:
-    """Write a fitted model, and print its formulas; return the exit status."""
-
-    def show(written: dict[str, str | None]) -> None:
+def _answer(
+    run: Callable[[], BayesianSymbolicRegressor], data: Training, options: argparse.Namespace
+) -> int:
+    def show(model: Any, written: dict[str, str | None]) -> None:
         if options.json:
             # What a model does not know about its data.
             particulars = {
@@ -107,60 +117,52 @@ def answer(model: BayesianSymbolicRegressor, data: Training, options: argparse.N
         print(f"seed: {model.random_state}")
         print_files(written)
 
-    return deliver(model, options.out, options.report, show)
+    return deliver(run, show, options.out, options.report, options.checkpoint)
 
 
-def fitted(
-    model: Regressor, data: Training, checkpoint: str | None = None
-) -> BayesianSymbolicRegressor:
-    """Return a model after its fit."""
-    with stopping(checkpoint):
-        model.fit(data.X, data.y, data.weights, checkpoint=checkpoint)
-    # What is saved is not bound to the terminal it was made in.
-    return model.set_params(progress=False)
-
-
-@contextmanager
-def stopping(checkpoint: str | None) -> Iterator[None]:
-    """Say what is left of a fit that a second Ctrl-C has ended; the first one ends it early."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        left = "there was nothing to save" if checkpoint is None else (
-            f"symbayes resume {shlex.quote(checkpoint)} continues from its checkpoint"
-        )  # fmt: skip
-        raise KeyboardInterrupt(f"stopped; {left}") from None
-
-
-def _check_checkpoint(path: str, data: str) -> None:
+def _refuse_existing(path: str) -> None:
+    """Complain about a file that a new checkpoint would replace."""
     try:
         refuse_existing(path)
-    except NoCheckpoint:
-        raise UsageError(
-            f"--checkpoint {path} would replace a file that is no checkpoint; name another one"
-        ) from None
-    except FileExistsError:
-        raise UsageError(
-            f"--checkpoint {path} would replace the checkpoint of another run; resume that one by "
-            f"symbayes resume {shlex.quote(path)}, remove it (and {path}.previous), or name "
-            "another file"
-        ) from None
-    check_destination("--checkpoint", path, [] if data == STANDARD_INPUT else [data])
+    except FileExistsError as error:
+        what = "a file that is no checkpoint; name another one"
+        if not isinstance(error, NoCheckpoint):
+            what = (
+                f"the checkpoint of another run; resume that one by symbayes resume "
+                f"{shlex.quote(path)}, remove it (and {path}.previous), or name another file"
+            )
+        raise UsageError(f"--checkpoint {path} would replace {what}") from None
 
 
 def _call(options: argparse.Namespace) -> dict[str, Any]:
     """Return what it takes to resume this call from any folder."""
-    noted = {name: getattr(options, name) for name in NOTED_OPTIONS}
-    for name in NOTED_FILES:
-        path = getattr(options, name)
-        noted[name] = path if path in (None, STANDARD_INPUT) else os.path.abspath(path)
+    noted = {name: getattr(options, name) for name in _NOTED}
+    paths = {
+        name: os.path.abspath(noted[name]) for name in _FILES if noted[name] not in (None, "-")
+    }
+    return noted | paths
+
+
+def _noted_call(options: argparse.Namespace, call: Any) -> argparse.Namespace:
+    """Return the options of the fit, in part replaced by those of this call."""
+    if call is None:
+        raise UsageError(
+            f"the run of {options.checkpoint} was begun in Python; resume it there: "
+            f"BayesianSymbolicRegressor.resume({options.checkpoint!r}, X, y)"
+        )
+    if (
+        call.keys() != _NOTED.keys()
+        or not all(isinstance(call[name], kind) for name, kind in _NOTED.items())
+        or not all(isinstance(name, str) for name in call["features"] or ())
+    ):
+        raise ValueError(f"{options.checkpoint} does not tell where its run comes from")
+    given = {name: x for name, x in vars(options).items() if name in _NOTED and x is not None}
+    noted = argparse.Namespace(**call | given, checkpoint=options.checkpoint)
+    again = f"symbayes resume {options.checkpoint} FILE"
+    if noted.file == "-" and options.file is None:
+        raise UsageError(
+            f"the table came from standard input, which cannot be read again; name a file: {again}"
+        )
+    if not os.path.exists(noted.file) and options.file is None:
+        raise ValueError(f"{noted.file} is no longer there; say where the table is: {again}")
     return noted
-
-
-def _check_formulas(options: argparse.Namespace, names: list[str]) -> None:
-    for option in ("known", "initial"):
-        for text in getattr(options, option) or []:
-            try:
-                Formula(text, names)
-            except ValueError as error:
-                raise ValueError(f"--{option}: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from ..show.display import printable
@@ -9,9 +10,11 @@ from ..show.display import printable
 FAILED, USAGE = 1, 2
 # As a shell reports a program that Ctrl-C has ended, and one whose reader has gone.
 INTERRUPTED, BROKEN_PIPE = 130, 141
-
-# What the library complains with; anything else is a mistake of its own.
-_COMPLAINTS = (ValueError, TypeError, ImportError, OSError)
+# Complaints about a parameter of the estimator begin with its name.
+_OPTIONS = {
+    "n_terms": "--terms", "known_terms": "--known", "initial_formulas": "--initial",
+    "noise_prior": "--noise", "sample_weight": "--weights",
+}  # fmt: skip
 
 
 class UsageError(ValueError):
@@ -34,6 +37,7 @@ def explain(error: Exception) -> str:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
         return "there is not enough memory"
-    if isinstance(error, _COMPLAINTS) and str(error):
-        return str(error)
+    # Anything else is a mistake of the library's own.
+    if isinstance(error, ValueError | TypeError | ImportError | OSError) and str(error):
+        return re.sub(r"^\w+", lambda name: _OPTIONS.get(name[0], name[0]), str(error))
     return f"unexpected {type(error).__name__}: {error} (--debug shows where)"

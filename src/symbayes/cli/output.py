@@ -6,19 +6,17 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
-import signal
 import tempfile
 import textwrap
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import count
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from .. import __version__
@@ -47,7 +45,6 @@ _DIAGNOSTICS = (
     "search_cut", "chains_disagree", "stacking_weights", "stacking_gain", "interrupted",
     "timed_out", "settled", "restarts", "proposals", "evaluations", "acceptance",
 )  # fmt: skip
-_RESCUED = "symbayes-interrupted"
 
 
 # A model as text.
@@ -60,7 +57,7 @@ def formulas_text(formulas: pd.DataFrame, n: int) -> str:
     width = max(6, *map(len, explained))
     lines = [f"probability  nodes  {'R2':>{width}}  formula"]
     for row, r2 in zip(shown.itertuples(), explained, strict=True):
-        start = f"{_probability(row.probability):>11}  {row.n_nodes:5d}  {r2:<{width}}  "
+        start = f"{_probability(row.probability)}  {row.n_nodes:5d}  {r2:<{width}}  "
         lines.append(wrapped(row.formula, start))
     if len(formulas) > n:
         lines.append(f"... and {len(formulas) - n} more")
@@ -68,14 +65,7 @@ def formulas_text(formulas: pd.DataFrame, n: int) -> str:
 
 
 def r2_text(r2: float) -> str:
-    """Return a share of variation with four decimals, or as many as tell it from all of it.
-
-    Examples
-    --------
-    >>> from symbayes.cli.output import r2_text
-    >>> r2_text(0.99712), r2_text(0.999983), r2_text(1 - 1e-15)
-    ('0.9971', '0.99998', '1.0000')
-    """
+    """Return a share of variation with four decimals, or as many as tell it from all of it."""
     rest = 1.0 - r2
     if rest < _ROUNDING_ERROR:
         return "1.0000"
@@ -99,23 +89,15 @@ def answer_text(model: Any, n: int = MOST_FORMULAS) -> str:
         wrapped(verdict_text(model.diagnostics_), "verdict: "),
     ]
     if model.diagnostics_["chains_disagree"]:
-        parts += ["", _chains_text(model)]
+        parts += ["", "chain  weight  probability  formula"]
+        for row in model.formulas_by_chain().itertuples():
+            weight, probability = model.chain_weights_[row.chain], _probability(row.probability)
+            parts.append(wrapped(row.formula, f"{row.chain:5d}  {weight:6.3f}  {probability}  "))
     return "\n".join(parts)
 
 
-def _chains_text(model: Any) -> str:
-    """Return the leading formulas of each chain, and how much it counts."""
-    weights = model.chain_weights_
-    lines = ["chain  weight  probability  formula"]
-    for row in model.formulas_by_chain().itertuples():
-        share = _probability(row.probability)
-        start = f"{row.chain:5d}  {weights[row.chain]:6.3f}  {share:>11}  "
-        lines.append(wrapped(row.formula, start))
-    return "\n".join(lines)
-
-
 def _probability(share: float) -> str:
-    return "<0.001" if share < 0.0005 else f"{share:.3f}"
+    return f"{'<0.001' if share < 0.0005 else f'{share:.3f}':>11}"
 
 
 def _best_row(model: Any) -> dict[str, Any]:
@@ -150,16 +132,15 @@ def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, A
     At most `n` formulas, where None stands for all; with `pareto` only those to which no other is
     both shorter and closer.
     """
-    diagnostics = model.diagnostics_
+    diagnostics, seed = model.diagnostics_, model.random_state
     formulas = model.pareto_ if pareto else model.formulas_
-    seed = model.random_state
     return {
         "version": __version__,
         "target": model.result_.target,
         "columns": model.result_.names,
         "rows": model.result_.n_rows,
         "seed": int(seed) if isinstance(seed, Integral) else None,
-        "formulas": formulas.head(len(formulas) if n is None else n).to_dict("records"),
+        "formulas": formulas[:n].to_dict("records"),
         "best": _best_row(model) | {"rule": model.model_selection},
         "chains": {
             "combined": model.combine,
@@ -174,28 +155,9 @@ def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, A
 
 
 def to_json(content: dict[str, Any]) -> str:
-    r"""Return an object as JSON; numbers that are not finite become null.
-
-    Examples
-    --------
-    >>> from symbayes.cli.output import to_json
-    >>> print(to_json({"r_hat": float("nan"), "name": "λ"}))
-    {
-      "r_hat": null,
-      "name": "\u03bb"
-    }
-    """
-    return json.dumps(_plain(content), allow_nan=False, indent=2)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """Return an object as JSON; numbers that are not finite become null."""
+    text = json.dumps(content, default=lambda array: array.tolist())
+    return json.dumps(json.loads(text, parse_constant=lambda name: None), indent=2)
 
 
 # Files.
@@ -205,19 +167,23 @@ class _Enough(Exception):
     """Nothing is to be written yet."""
 
 
-def check_destination(option: str, path: str, others: Sequence[str]) -> None:
-    """Complain now about a file that could not be written later.
+def check_destinations(taken: Iterable[str], **destinations: str | None) -> None:
+    """Complain now about files that could not be written later.
 
-    `option` names it on the command line; `others` are files of the same call, which it must not
-    replace.
+    Destinations go by their options; they must not replace each other, nor files that are `taken`
+    by the same call.
     """
-    if path == "-":
-        raise UsageError(f"{option} needs the name of a file, not '-'")
-    for other in others:
-        if os.path.realpath(path) == os.path.realpath(other):
-            raise UsageError(f"{option} {path} would replace another file of this call")
-    with suppress(_Enough), replacing(path):
-        raise _Enough
+    files = {os.path.realpath(path) for path in taken}
+    for option, path in destinations.items():
+        if path is None:
+            continue
+        if path == "-":
+            raise UsageError(f"--{option} needs the name of a file, not '-'")
+        if os.path.realpath(path) in files:
+            raise UsageError(f"--{option} {path} would replace another file of this call")
+        files.add(os.path.realpath(path))
+        with suppress(_Enough), replacing(path):
+            raise _Enough
 
 
 def rescue_path() -> str:
@@ -225,39 +191,44 @@ def rescue_path() -> str:
 
     If nothing can be written there, it is in the folder for temporary files.
     """
-    problems: list[OSError] = []
-    for folder in (Path(), Path(tempfile.gettempdir())):
-        names = (f"{_RESCUED}{'' if i == 1 else f'-{i}'}.symbayes" for i in count(1))
-        path = next(os.fspath(folder / name) for name in names if not (folder / name).exists())
-        try:
-            check_destination("", path, [])
-        except OSError as error:
-            problems.append(error)
-        else:
-            return path
-    raise problems[0]
+    folder = Path() if os.access(".", os.W_OK) else Path(tempfile.gettempdir())
+    names = (f"symbayes-interrupted{'' if i == 1 else f'-{i}'}.symbayes" for i in count(1))
+    return os.fspath(next(folder / name for name in names if not (folder / name).exists()))
 
 
 def deliver(
-    model: Any,
+    run: Callable[[], Any],
+    show: Callable[[Any, dict[str, str | None]], None],
     out: str | None,
     report: str | None,
-    show: Callable[[dict[str, str | None]], None],
+    checkpoint: str | None = None,
 ) -> int:
-    """Write a fitted model and its report, show the answer, and return the exit status.
+    """Write the model of a run and its report, show the answer, and return the exit status.
 
-    A run that was interrupted is saved in any case. Files come before what is shown: Ctrl-C may
-    have ended who reads it. What is shown, by `show` with the files written, does not depend on
-    whether files could be written.
+    The first Ctrl-C ends a run early, and what it has found so far is saved in any case. Files
+    come before what is shown: Ctrl-C may have ended who reads it. What is shown, by `show` with the
+    files written, does not depend on whether files could be written.
     """
+    try:
+        model = run()
+    except KeyboardInterrupt:
+        left = "there was nothing to save" if checkpoint is None else (
+            f"symbayes resume {shlex.quote(checkpoint)} continues from its checkpoint"
+        )  # fmt: skip
+        raise KeyboardInterrupt(f"stopped; {left}") from None
+    # What is saved is not bound to the terminal it was made in.
+    model.set_params(progress=False)
     interrupted = model.diagnostics_["interrupted"]
     written: dict[str, str | None] = {"model": None, "report": None}
     try:
         if interrupted and out is None:
             out = rescue_path()
         if out is not None:
-            with _ctrl_c_waits(f"stopped; the model was saved to {out}"):
+            try:
                 model.save(out)
+            except KeyboardInterrupt:  # too late to end the fit, and no reason to lose its result
+                model.save(out)
+                raise KeyboardInterrupt(f"stopped; the model was saved to {out}") from None
             written["model"] = out
             if interrupted:
                 say(f"interrupted; the result so far was saved to {out}")
@@ -265,30 +236,8 @@ def deliver(
             model.report(report)
             written["report"] = report
     finally:
-        show(written)
+        show(model, written)
     return INTERRUPTED if interrupted else 0
-
-
-@contextmanager
-def _ctrl_c_waits(message: str) -> Iterator[None]:
-    """Let Ctrl-C, which comes too late to end the fit, not cost its result; a second one may."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # where there are no signals
-        return
-    pressed: list[bool] = []
-
-    def on_interrupt(*_: Any) -> None:
-        if pressed:
-            raise KeyboardInterrupt
-        pressed.append(True)
-
-    before = signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
-    if pressed:
-        raise KeyboardInterrupt(message)
 
 
 def print_files(written: dict[str, str | None]) -> None:

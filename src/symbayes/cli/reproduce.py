@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import os
 
-from ..experiments.reproduce import FULL, QUICK, reproduce
+from ..experiments import reproduce as paper
 from ..show.display import Display
 
 
-def run(options: argparse.Namespace) -> int:
+def reproduce(options: argparse.Namespace) -> int:
     """Do experiments again, and print where the report is."""
-    effort = QUICK if options.quick else FULL
+    effort = paper.QUICK if options.quick else paper.FULL
     if options.replications is not None:
         effort = effort.repeated(options.replications)
     try:
         with Display(True) as display:
-            report = reproduce(
+            report = paper.reproduce(
                 options.experiment,
                 options.out,
                 effort=effort,
@@ -30,5 +29,5 @@ def run(options: argparse.Namespace) -> int:
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; the same command continues from here") from None
-    print(os.fspath(report))
+    print(report)
     return 0
