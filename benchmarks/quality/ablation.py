@@ -70,7 +70,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
     records = Records(options.out / "ablation.jsonl", KEY)
     if options.report:
-        print(report([record for record in records if record["limit"] == options.seconds]))
+        print(report([record for record in records.values() if record["limit"] == options.seconds]))
         return 0
     everything = list(plan(options))
     tasks = [task for task in everything if records.key_of(task) not in records]

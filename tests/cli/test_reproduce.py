@@ -23,6 +23,8 @@ def test_reproduce_writes_and_says_where(tmp_path, capsys):
     ("words", "complaint"),
     [
         (["reproduce", "speed"], "invalid choice"),
+        (["reproduce", "accuracy", "--methods", "magic"], "invalid choice"),
+        (["reproduce", "accuracy", "--tasks", "f7"], "invalid choice"),
         (["reproduce", "accuracy", "--replications", "0"], "below 1"),
         (["reproduce", "accuracy", "--seed", "-1"], "below 0"),
         (["reproduce", "accuracy", "--n-jobs", "0"], "--n-jobs/--jobs: use 1 for one core"),
