@@ -108,7 +108,7 @@ def test_training(out):
 
 
 def test_memory(out):
-    _, table = make("memory", out, tasks=["f2"], methods=[PAPER, "gplearn 100"])
+    _, table = make("memory", out, tasks=["f2"], methods=[PAPER, "gplearn 100"], n_jobs=2)
     of = table.set_index(["method", "measure"])["mean"]
     assert of[PAPER, "peak"] > 30
     assert of[PAPER, "fit"] >= 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import json
+import pickle
 import re
+import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -348,11 +349,21 @@ def draw(table: pd.DataFrame) -> Any:
 
 # Peak memory.
 
+_CHILD = f"""
+import json, pickle, sys
+from {__name__} import measure
+print(json.dumps(measure(*pickle.load(sys.stdin.buffer))))
+"""
+
 
 def fit_in_fresh_process(job: Job, setting: Setting) -> Record:
     """Fit a task; return the peak memory of the process before and after, in megabytes."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
-        return fresh.submit(measure, job, setting).result()
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD], input=pickle.dumps((job, setting)), capture_output=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"measuring the memory of {job.method} failed:\n{done.stderr.decode()}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def measure(job: Job, setting: Setting) -> Record:
