@@ -17,26 +17,29 @@ OPERATORS = "paper-simulation"
 TERMS = 2
 
 
-def regressor(
-    method: str, effort: Effort, seed: int, terms: int = 0, operators: str | list[str] = OPERATORS
+def fitted(
+    method: str,
+    effort: Effort,
+    seed: int,
+    X: Any,
+    y: np.ndarray,
+    terms: int = 0,
+    operators: str | list[str] = OPERATORS,
 ) -> BayesianSymbolicRegressor:
-    """Return one of our samplers with the settings of the experiments."""
-    common: dict[str, Any] = {"operators": operators, "n_jobs": 1, "random_state": seed}
+    """Return one of our samplers after its fit, with the settings of the experiments.
+
+    Ctrl-C stops the experiment, as half a fit is no result.
+    """
+    options: dict[str, Any] = {
+        "n_terms": TermsPrior(most=terms) if terms else "auto",
+        "draws": effort.draws,
+        "tune": effort.tune,
+    }
     if method == PAPER:
-        trees = effort.trees
         # One chain, until all its trees are proposed.
-        return BayesianSymbolicRegressor(
-            n_terms=terms or TERMS, sampler=PaperSampler(trees), chains=1, tune=trees, draws=trees,
-            **common,
-        )  # fmt: skip
-    n_terms = TermsPrior(most=terms) if terms else "auto"
-    return BayesianSymbolicRegressor(
-        n_terms=n_terms, draws=effort.draws, tune=effort.tune, **common
-    )
-
-
-def fitted(model: BayesianSymbolicRegressor, X: Any, y: np.ndarray) -> BayesianSymbolicRegressor:
-    """Return a model after its fit; Ctrl-C stops the experiment, as half a fit is no result."""
+        options = {"n_terms": terms or TERMS, "sampler": PaperSampler(effort.trees), "chains": 1}
+        options["tune"] = options["draws"] = effort.trees
+    model = BayesianSymbolicRegressor(operators, **options, n_jobs=1, random_state=seed)
     with warnings.catch_warnings():
         # Nobody sees the draws made so far.
         warnings.filterwarnings("ignore", "interrupted|Not converged", SamplingWarning)
@@ -54,7 +57,6 @@ _ADDED = {
     "square": lambda x: x * x,
     "cube": lambda x: x * x * x,
 }
-_BUILT_IN = ("add", "sub", "mul", "div", "sin", "cos")
 _TEXT = {
     "add": "({} + {})", "sub": "({} - {})", "mul": "({}*{})", "div": "({}/{})",
     "square": "({})**2", "cube": "({})**3",
@@ -93,7 +95,7 @@ def gplearn_regressor(population: int, seed: int) -> Any:
     ]
     return SymbolicRegressor(
         population_size=population,
-        function_set=(*_BUILT_IN, *added),
+        function_set=("add", "sub", "mul", "div", "sin", "cos", *added),
         metric=make_fitness(function=_rmse, greater_is_better=False, wrap=False),
         stopping_criteria=-1.0,  # never
         n_jobs=1,

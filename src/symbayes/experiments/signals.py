@@ -15,7 +15,7 @@ from scipy import stats
 from .. import Formula
 from ..storage.atomic import open_file
 from . import DEFAULT, PAPER
-from .methods import TERMS, fitted, regressor
+from .methods import TERMS, fitted
 from .published import SIGNALS, SIGNALS_FOUND, SIGNALS_TRIED
 from .records import Record
 from .runs import Experiment, Job, Runs, Section, Setting
@@ -218,8 +218,8 @@ class Signals(Experiment):
 def fit(job: Job, setting: Setting, training: pd.DataFrame, test: pd.DataFrame) -> Record:
     """Fit the training days once; return the formula, and the default's probabilities."""
     seed = integer_seed(job.seed, job.replication, job.method, "signals")
-    model = regressor(job.method, setting.effort, seed, operators=OPERATORS)
-    fitted(model, training[list(PRICES)], training["return"].to_numpy())
+    X, y = training[list(PRICES)], training["return"].to_numpy()
+    model = fitted(job.method, setting.effort, seed, X, y, operators=OPERATORS)
     record: Record = {"formula": model.best_formula_.text(digits=17)}
     if job.method == DEFAULT:
         record["up"], used = {}, model.result_.used

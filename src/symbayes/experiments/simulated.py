@@ -20,7 +20,7 @@ from .. import Formula
 from ..datasets import PAPER_FORMULAS, paper_task
 from ..kernels import units
 from . import METHODS, PAPER, POPULATIONS, TASKS, published
-from .methods import evolve, fitted, gplearn_regressor, regressor
+from .methods import evolve, fitted, gplearn_regressor
 from .published import BSR, DATASETS, GP, REPLICATIONS
 from .records import Record
 from .runs import Job, Section, Setting
@@ -147,7 +147,7 @@ def fit(job: Job, setting: Setting) -> Record:
         *_, found = evolve(*sets["train"], population, setting.effort.generations, seed)
         nodes, text = found.n_nodes, found.text
     else:
-        model = fitted(regressor(job.method, setting.effort, seed, job.terms), *sets["train"])
+        model = fitted(job.method, setting.effort, seed, *sets["train"], job.terms)
         found = model.best_formula_
         # Counted as the paper does: operators and columns of all trees, lt as one, and neither
         # the coefficients nor the intercept of the sum.
@@ -286,7 +286,7 @@ def follow(job: Job, setting: Setting) -> Record:
         found: list[Any] = list(evolve(X, y, size, setting.effort.generations, seed))
         trees = [size * (i + 1) for i in range(len(found))]
     else:
-        model = fitted(regressor(job.method, setting.effort, seed), X, y)
+        model = fitted(job.method, setting.effort, seed, X, y)
         if job.method == PAPER:
             steps = model.history_
             test = [rmse(prediction, y_test) for prediction in model.staged_predict(X_test)]
@@ -375,7 +375,7 @@ def measure(job: Job, setting: Setting) -> Record:
         model = gplearn_regressor(POPULATIONS[job.method], seed)
         fit = model.set_params(generations=setting.effort.generations).fit
     else:
-        fit = partial(fitted, regressor(job.method, setting.effort, seed))
+        fit = partial(fitted, job.method, setting.effort, seed)
         # Load the compiled code first: it is there before any data.
         units.load("paper" if job.method == PAPER else "tempered")
     before = _peak()
@@ -440,7 +440,7 @@ def fit_in_stages(job: Job, setting: Setting) -> Record:
     sets = simulate(job.task, job.replication, job.seed)
     seed = integer_seed(job.seed, job.task, job.replication, job.method, job.terms)
     total = setting.effort.trees
-    model = fitted(regressor(job.method, setting.effort, seed), *sets["train"])
+    model = fitted(job.method, setting.effort, seed, *sets["train"])
     trees = model.history_["trees"]
     at = {str(n): int(np.searchsorted(trees, n, "right")) - 1 for n in _lengths(total)}
     at[_STOPPED] = stopped_at(trees, total)
