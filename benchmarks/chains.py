@@ -24,7 +24,7 @@ from symbayes.samplers.ladder import Replicas
 
 OPERATORS = "paper-simulation"
 # Duration of a call of the loop: the clock is read rarely, and the run still stops on time.
-_SECONDS_A_CALL = 0.02
+_SECONDS_PER_CALL = 0.02
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ def rates(problem: Problem, seed: int, seconds: float, settle: float, power: flo
         while elapsed < duration:
             before = time.perf_counter()
             replicas.run(steps, 1, draws)
-            seconds_a_call = time.perf_counter() - before
-            elapsed += seconds_a_call
-            if seconds_a_call < _SECONDS_A_CALL / 2:
+            seconds_per_call = time.perf_counter() - before
+            elapsed += seconds_per_call
+            if seconds_per_call < _SECONDS_PER_CALL / 2:
                 steps *= 2
             for state, n_terms in zip(out_nodes, out_terms, strict=True):
                 if n_terms:

@@ -63,3 +63,12 @@ def cpu_name() -> str:
     except OSError:
         found = None
     return found.group(1).strip() if found else platform.processor() or platform.machine()
+
+
+def megabytes(name: str) -> float:
+    """Return an entry of this process in /proc: VmRSS, its memory now, or VmHWM, its peak.
+
+    Not getrusage, which starts with the peak of the process that forked this one.
+    """
+    status = Path("/proc/self/status").read_text()
+    return int(re.findall(name + r":\s+(\d+) kB", status)[0]) * 1024 / 1e6

@@ -31,15 +31,11 @@ _NOISE = 0.01
 # What counts as found: an error without noise below this part of the spread of y.
 _FOUND = 1.0e-3
 _COLUMNS = 20
-# VmHWM, not getrusage: the latter starts with the peak of the process that forked this one.
 _CHILD = f"""
-import json, re, warnings
+import json, warnings
 import numpy as np
+from benchmarks.environment import megabytes
 from symbayes import BayesianSymbolicRegressor
-
-def megabytes(name):
-    with open("/proc/self/status") as status:
-        return int(re.search(name + r":\\s+(\\d+) kB", status.read()).group(1)) * 1024 / 1e6
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)

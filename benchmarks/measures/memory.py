@@ -9,16 +9,12 @@ from statistics import median
 
 from benchmarks.report import Cell, Section, Table, at_most
 
-# VmHWM, not getrusage: the latter starts with the peak of the process that forked this one.
 _CHILD = """
-import json, re, sys
+import json, sys
 import numpy as np
+from benchmarks.environment import megabytes
 from symbayes import BayesianSymbolicRegressor
 from symbayes.datasets import paper_task
-
-def megabytes(name):
-    with open("/proc/self/status") as status:
-        return int(re.search(name + r":\\s+(\\d+) kB", status.read()).group(1)) * 1024 / 1e6
 
 X, y = paper_task("f1", random_state=0)
 y = y + float(sys.argv[1]) * y.std() * np.random.default_rng(0).normal(size=len(y))

@@ -34,7 +34,7 @@ _POPULATION = {100: 1000, 10_000: 1000, 1_000_000: 100}
 _LOCAL = 10
 _STEPS = 50
 # Least duration of a call of the loop, so that the cost of calling does not matter.
-_SECONDS_A_CALL = 0.02
+_SECONDS_PER_CALL = 0.02
 
 
 @dataclass
@@ -167,7 +167,7 @@ def _ours(
     while (elapsed := time.perf_counter() - started) < seconds:
         ladder.run(_STEPS, 1, draws)
         sizes.append(state_size(out_nodes[0], int(out_terms[0])))
-        if time.perf_counter() - started - elapsed < _SECONDS_A_CALL:
+        if time.perf_counter() - started - elapsed < _SECONDS_PER_CALL:
             draws = min(2 * draws, len(out_terms))
     made = (ladder.chains.counts - before).sum(axis=0)
     return {

@@ -21,7 +21,7 @@ from symbayes import BayesianSymbolicRegressor
 _TARGET = 0.85
 _MOST_CORES = 16
 # So that there is something to share out.
-_CHAINS_A_CORE = 2
+_CHAINS_PER_CORE = 2
 _ROWS, _NOISE = 1_000, 0.01
 # With 32 chains a fit takes two minutes on one core. The default call takes longer.
 _TUNE, _DRAWS = 3_000, 600
@@ -48,7 +48,7 @@ def measure(quick: bool) -> Section:
     title = "Effective draws per second, by the number of cores"
     most = min(_MOST_CORES, cores())
     threads = [1, most] if quick else sorted({1, min(4, most), most})
-    chains = _CHAINS_A_CORE * most
+    chains = _CHAINS_PER_CORE * most
     X, y = charge_in_fields(_ROWS, _NOISE)
     _fit(X, y, 1, 1)  # once for nothing: compiled code is loaded
     fits: dict[int, list[Fit]] = {}
@@ -138,7 +138,7 @@ def work_on() -> None:
     X, y = charge_in_fields(_ROWS, _NOISE)
     while True:
         print("at work", flush=True)
-        _fit(X, y, _CHAINS_A_CORE, 1)
+        _fit(X, y, _CHAINS_PER_CORE, 1)
 
 
 def _fit(X: np.ndarray, y: np.ndarray, chains: int, n_jobs: int) -> Fit:

@@ -74,7 +74,7 @@ def main(words: Sequence[str] | None = None) -> int:
     records = Records(options.out / "ablation.jsonl", KEY)
     if options.report:
         wanted = {"limit": options.seconds, "tune": options.tune}
-        print(report([record for record in records if wanted.items() <= record.items()]))
+        print(report([record for record in records.values() if wanted.items() <= record.items()]))
         return 0
     everything = list(plan(options))
     tasks = [task for task in everything if records.key_of(task) not in records]

@@ -7,9 +7,12 @@ problem are the same at every noise level.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -125,3 +128,9 @@ def need(path: Path) -> Path:
             "lies"
         )
     return path
+
+
+@cache
+def entries(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the formulas of a file by name, in its order."""
+    return {entry["name"]: entry for entry in json.loads(need(path).read_text(encoding="utf-8"))}

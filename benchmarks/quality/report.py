@@ -511,7 +511,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     suites = sorted({sweep.suite for sweep in SWEEPS.values()})
-    records = [record for suite in suites for record in Store(suite, options.results)]
+    records = [record for suite in suites for record in Store(suite, options.results).values()]
     versions = dict(choice.split("=", 1) for choice in options.version)
     report = Report(records, versions, options.images)
     for path, page in ((options.page, report.text()), (options.details, report.details())):

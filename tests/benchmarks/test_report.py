@@ -137,6 +137,6 @@ def test_pages_are_those_of_the_stored_runs(tmp_path):
     from benchmarks.quality.report import DETAILS, PAGE, Report
 
     suites = sorted({sweep.suite for sweep in SWEEPS.values()})
-    report = Report([record for suite in suites for record in Store(suite)], {}, tmp_path)
+    report = Report([record for suite in suites for record in Store(suite).values()], {}, tmp_path)
     assert PAGE.read_text() == report.text()
     assert DETAILS.read_text() == report.details()

@@ -59,7 +59,7 @@ def test_a_run_is_made_judged_and_kept(tmp_path):
     stub = method(tmp_path, STUB.format(folder=str(METHODS_FOLDER)))
     work = session(tmp_path)
     run.work(work, [task(stub)], 1)
-    (record,) = Store("paper", tmp_path)
+    (record,) = Store("paper", tmp_path).values()
     assert record["failure"] is None
     assert record["right"]
     assert record["srbench"]
@@ -77,7 +77,7 @@ def test_a_run_is_made_judged_and_kept(tmp_path):
 def test_a_crash_is_kept_with_its_reason(tmp_path):
     stub = method(tmp_path, "raise ValueError('no such thing')")
     run.work(session(tmp_path), [task(stub)], 1)
-    (record,) = Store("paper", tmp_path)
+    (record,) = Store("paper", tmp_path).values()
     assert record["failure"] == "exit status 1: ValueError: no such thing"
     assert "no such thing" in run.describe(record)
 
@@ -87,7 +87,7 @@ def test_a_hang_is_killed(tmp_path, monkeypatch):
     stub = method(tmp_path, "import time; time.sleep(60)")
     started = time.monotonic()
     run.work(session(tmp_path, 0.2), [task(stub)], 1)
-    (record,) = Store("paper", tmp_path)
+    (record,) = Store("paper", tmp_path).values()
     assert "no end after" in record["failure"]
     assert time.monotonic() - started < 10
 
@@ -95,7 +95,7 @@ def test_a_hang_is_killed(tmp_path, monkeypatch):
 def test_a_result_without_formulas_is_a_failure(tmp_path):
     stub = method(tmp_path, "import sys; open(sys.argv[3], 'w').write('{\"formulas\": []}')")
     run.work(session(tmp_path), [task(stub)], 1)
-    (record,) = Store("paper", tmp_path)
+    (record,) = Store("paper", tmp_path).values()
     assert record["failure"].startswith("result cannot be read")
 
 

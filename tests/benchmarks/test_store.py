@@ -18,7 +18,7 @@ def test_results_are_kept_and_found_again(tmp_path):
     assert len(again) == 2
     assert key_of(record()) in again
     assert key_of(record(seed=2)) not in again
-    assert [r["r2"] for r in again] == [0.5, None]
+    assert [r["r2"] for r in again.values()] == [0.5, None]
 
 
 def test_every_part_of_the_key_counts(tmp_path):
@@ -38,11 +38,11 @@ def test_a_torn_line_is_passed_over(tmp_path):
     torn = Store("s", tmp_path)
     assert len(torn) == 1
     torn.append(record(seed=2))
-    assert {r["seed"] for r in Store("s", tmp_path)} == {0, 2}
+    assert {r["seed"] for r in Store("s", tmp_path).values()} == {0, 2}
 
 
 def test_the_last_of_repeated_runs_counts(tmp_path):
     store = Store("s", tmp_path)
     store.append(record(r2=0.1))
     store.append(record(r2=0.2))
-    assert [r["r2"] for r in Store("s", tmp_path)] == [0.2]
+    assert [r["r2"] for r in Store("s", tmp_path).values()] == [0.2]

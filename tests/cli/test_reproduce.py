@@ -23,6 +23,8 @@ def test_reproduce_writes_and_says_where(tmp_path, capsys):
     ("words", "complaint"),
     [
         (["reproduce", "speed"], "invalid choice"),
+        (["reproduce", "accuracy", "--methods", "magic"], "invalid choice"),
+        (["reproduce", "accuracy", "--tasks", "f7"], "invalid choice"),
         (
             ["reproduce", "accuracy", "--replications", "0"],
             "'0' is not a whole number of at least 1",

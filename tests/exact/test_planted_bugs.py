@@ -339,7 +339,9 @@ def test_bugs_can_be_planted(bug, tmp_path):
 def test_planted_bugs_are_caught(bugs, tmp_path):
     package = plant(tmp_path, bugs)
     copy_compiled(package)
-    found = dict(zip(bugs, smallest_p_values(package, [BUGS[bug][3:] for bug in bugs]), strict=True))
+    found = dict(
+        zip(bugs, smallest_p_values(package, [BUGS[bug][3:] for bug in bugs]), strict=True)
+    )
     assert not {bug: p for bug, p in found.items() if p >= FALSE_ALARM / 10}
 
 

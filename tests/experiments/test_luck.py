@@ -8,12 +8,13 @@ import pytest
 from scipy import stats
 
 from symbayes.experiments.signals import (
+    PRICES,
     Chance,
-    Days,
+    believed,
     example_prices,
     growth,
     holm,
-    line,
+    judged,
     positions,
     share,
     split,
@@ -23,7 +24,8 @@ from symbayes.experiments.signals import (
 def days(returns, X=None):
     n = len(returns)
     X = np.ones((n, 4)) if X is None else X
-    return Days(pd.bdate_range("2017-01-02", periods=n), X, np.asarray(returns, float))
+    table = pd.DataFrame(X, pd.bdate_range("2017-01-02", periods=n), PRICES)
+    return table.assign(**{"return": np.asarray(returns, float)})
 
 
 def test_share_of_right_signs():
@@ -61,12 +63,11 @@ def test_a_perfect_signal_survives_and_a_random_one_does_not():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     some = days(0.01 * X[:, 0], X)
-    chance = Chance(some, some)
-    table = chance.judged(pd.DataFrame([line(f, some, some) for f in ("open", "high")]))
+    table = judged(["open", "high"], some, some)
     assert table["survives"].tolist() == [True, False]
     assert table["test"].iloc[0] == 1.0
     assert table["test_low"].iloc[0] == pytest.approx(stats.beta.ppf(0.025, 400, 1))
-    assert table["p_value"].iloc[0] == pytest.approx(chance.to_beat**400)
+    assert table["p_value"].iloc[0] == pytest.approx(Chance(some, some).to_beat ** 400)
 
 
 def test_a_formula_without_a_value_does_not_say_up():
@@ -76,10 +77,9 @@ def test_a_formula_without_a_value_does_not_say_up():
 
 def test_beliefs():
     training, test = split(example_prices())
-    chance = Chance(training, test)
-    up = {"train": np.where(training.returns > 0, 0.9, 0.1), "test": np.full(len(test), 0.6)}
-    table = chance.believed(up, training, test).set_index("dataset")
+    up = {"train": np.where(training["return"] > 0, 0.9, 0.1), "test": np.full(len(test), 0.6)}
+    table = believed(up, training, test).set_index("dataset")
     assert table.loc["train", "accuracy"] == 1.0
-    assert table.loc["test", "accuracy"] == pytest.approx(np.mean(test.returns > 0))
+    assert table.loc["test", "accuracy"] == pytest.approx(np.mean(test["return"] > 0))
     assert table.loc["test", "days_up"] == 1.0
-    assert table.loc["test", "return"] == pytest.approx(np.prod(1 + test.returns) - 1)
+    assert table.loc["test", "return"] == pytest.approx(np.prod(1 + test["return"]) - 1)

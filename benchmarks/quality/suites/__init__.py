@@ -1,4 +1,6 @@
-"""The suites: one module each, with `names(data)`, `noises(name, asked)` and `load(...)`."""
+"""The suites: one module each, with `names(data)` and `load(...)`, and with `own_noise(name)` where
+a problem has a noise level of its own.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ def names(suite: str, data: Path = DATA) -> list[str]:
 
 def noises(suite: str, name: str, asked: Sequence[float]) -> list[float]:
     """Return the noise levels to run a problem at: those asked for, or its own."""
-    return SUITES[suite].noises(name, asked)
+    own = getattr(SUITES[suite], "own_noise", None)
+    return list(asked) if own is None else [own(name)]
 
 
 def load(suite: str, name: str, noise: float, seed: int, data: Path = DATA) -> Problem:

@@ -8,7 +8,6 @@ probabilities spread over [0, 1].
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -32,9 +31,9 @@ def names(data: Path) -> list[str]:
     return [f"c{i:03d}" for i in range(_PROBLEMS)]
 
 
-def noises(name: str, asked: Sequence[float]) -> list[float]:
+def own_noise(name: str) -> float:
     """Return the problem's own level."""
-    return [_settings(name)[1]]
+    return _settings(name)[1]
 
 
 def load(name: str, noise: float, seed: int, data: Path) -> Problem:

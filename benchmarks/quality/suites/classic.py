@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..formulas import rename
-from ..problems import TEST, TRAIN, Problem, need, stream, synthetic, uniform
+from ..problems import TEST, TRAIN, Problem, entries, stream, synthetic, uniform
 
 # Where the file gives no test rows.
 _TEST_ROWS = 1000
@@ -33,17 +30,12 @@ _OPERATORS = {
 
 def names(data: Path) -> list[str]:
     """Return the formulas in the order of the file."""
-    return list(_entries(data))
-
-
-def noises(name: str, asked: Sequence[float]) -> list[float]:
-    """Return the levels asked for."""
-    return list(asked)
+    return list(entries(data / "classic_dev.json"))
 
 
 def load(name: str, noise: float, seed: int, data: Path) -> Problem:
     """Return the problem of a formula."""
-    entry = _entries(data)[name]
+    entry = entries(data / "classic_dev.json")[name]
     n_columns = entry["n_vars"]
     features = [f"x{i + 1}" for i in range(n_columns)]
     truth = rename(entry["formula"], {old: f"x{i}" for i, old in enumerate(features)})
@@ -76,9 +68,3 @@ def _rows(spec: dict[str, Any], n_columns: int, rng: np.random.Generator) -> np.
         points = spec["step"]
     axis = np.linspace(spec["low"], spec["high"], points)
     return np.array(list(itertools.product(axis, repeat=n_columns)))
-
-
-@cache
-def _entries(data: Path) -> dict[str, dict[str, Any]]:
-    entries = json.loads(need(data / "classic_dev.json").read_text(encoding="utf-8"))
-    return {entry["name"]: entry for entry in entries}

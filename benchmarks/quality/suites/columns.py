@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from symbayes.formula.operators import OPERATOR_SETS
@@ -23,9 +22,9 @@ def names(data: Path) -> list[str]:
     return list(FORMULAS)
 
 
-def noises(name: str, asked: Sequence[float]) -> list[float]:
-    """Return 10 %, whatever levels were asked for."""
-    return [_NOISE]
+def own_noise(name: str) -> float:
+    """Return 10 %."""
+    return _NOISE
 
 
 def load(name: str, noise: float, seed: int, data: Path) -> Problem:

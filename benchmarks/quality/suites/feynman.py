@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from ..formulas import rename
-from ..problems import TEST, TRAIN, Problem, need, stream, synthetic, uniform
+from ..problems import TEST, TRAIN, Problem, entries, stream, synthetic, uniform
 
 _ROWS = 1000
 
@@ -22,17 +18,12 @@ OPERATORS = (
 
 def names(data: Path) -> list[str]:
     """Return the formulas in the order of the file."""
-    return list(_entries(data))
-
-
-def noises(name: str, asked: Sequence[float]) -> list[float]:
-    """Return the levels asked for."""
-    return list(asked)
+    return list(entries(data / "feynman_dev.json"))
 
 
 def load(name: str, noise: float, seed: int, data: Path) -> Problem:
     """Return the problem of a formula."""
-    entry = _entries(data)[name]
+    entry = entries(data / "feynman_dev.json")[name]
     features = entry["features"]
     truth = rename(entry["formula"], {old: f"x{i}" for i, old in enumerate(features)})
     ranges = [tuple(entry["ranges"][feature]) for feature in features]
@@ -40,9 +31,3 @@ def load(name: str, noise: float, seed: int, data: Path) -> Problem:
         uniform(stream("feynman", name, seed, purpose), ranges, _ROWS) for purpose in (TRAIN, TEST)
     )
     return synthetic("feynman", name, noise, seed, truth, ranges, X, X_test, OPERATORS, features)
-
-
-@cache
-def _entries(data: Path) -> dict[str, dict[str, Any]]:
-    entries = json.loads(need(data / "feynman_dev.json").read_text(encoding="utf-8"))
-    return {entry["name"]: entry for entry in entries}

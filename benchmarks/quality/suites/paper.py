@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from symbayes.datasets import PAPER_FORMULAS, paper_task
@@ -17,11 +16,6 @@ _TEST_ROWS = 1000
 def names(data: Path) -> list[str]:
     """Return f1 to f6."""
     return list(PAPER_FORMULAS)
-
-
-def noises(name: str, asked: Sequence[float]) -> list[float]:
-    """Return the levels asked for."""
-    return list(asked)
 
 
 def load(name: str, noise: float, seed: int, data: Path) -> Problem:

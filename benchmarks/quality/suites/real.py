@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +22,9 @@ def names(data: Path) -> list[str]:
     return sorted(path.stem for path in folder.iterdir() if path.suffix in (".tsv", ".csv"))
 
 
-def noises(name: str, asked: Sequence[float]) -> list[float]:
+def own_noise(name: str) -> float:
     """Return 0: no noise is added to measured data."""
-    return [0.0]
+    return 0.0
 
 
 def load(name: str, noise: float, seed: int, data: Path) -> Problem:

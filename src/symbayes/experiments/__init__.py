@@ -4,7 +4,7 @@ nothing else is imported unless that command is run.
 
 from __future__ import annotations
 
-#: What can be done again, by name.
+#: What can be reproduced, by name.
 EXPERIMENTS = {
     "accuracy": "Errors on training and test rows",
     "complexity": "Size of the formulas",

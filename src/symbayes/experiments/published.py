@@ -10,11 +10,8 @@ DATASETS = ("train", "test_3", "test_6", "test_3_6")
 REPLICATIONS = 50
 BSR, GP = "published BSR", "published GP"
 
-#: Mean and standard deviation.
-Figure = tuple[float, float]
-
 #: "RMSEs of Both Methods", by method and task, in the order of `DATASETS`.
-RMSE: dict[str, dict[str, tuple[Figure, Figure, Figure, Figure]]] = {
+RMSE = {
     BSR: {
         "f1": ((2.00, 3.87), (2.04, 3.27), (92.09, 258.54), (118.53, 311.57)),
         "f2": ((7.30, 10.19), (6.84, 10.10), (95.33, 145.31), (128.27, 221.73)),
@@ -34,7 +31,7 @@ RMSE: dict[str, dict[str, tuple[Figure, Figure, Figure, Figure]]] = {
 }
 
 #: "Complexity of Expressions": number of nodes.
-NODES: dict[str, dict[str, Figure]] = {
+NODES = {
     BSR: {
         "f1": (22.16, 7.44), "f2": (12.25, 11.41), "f3": (27.23, 10.61),
         "f4": (13.64, 12.50), "f5": (31.28, 9.13), "f6": (20.08, 4.78),
@@ -46,7 +43,7 @@ NODES: dict[str, dict[str, Figure]] = {
 }  # fmt: skip
 
 #: "RMSEs for different K", on test[-3,3].
-TERMS: dict[int, dict[str, Figure]] = {
+TERMS = {
     2: {
         "f1": (2.04, 3.27), "f2": (6.84, 10.10), "f3": (0.21, 0.20),
         "f4": (0.16, 0.62), "f5": (0.66, 1.13), "f6": (4.63, 0.62),
@@ -63,7 +60,7 @@ TERMS: dict[int, dict[str, Figure]] = {
 
 #: "Typical Expressions", in our notation. One of GP's is printed with unequal brackets; it is kept
 #: as it is.
-EXPRESSIONS: dict[str, dict[str, str]] = {
+EXPRESSIONS = {
     BSR: {
         "f1": "-0.02 - 1.30*(x0**3 + 1.30*x1 + 0.09) + 0.49*(5.05*x0**4 + x1**2 + 0.31)",
         "f2": "-0.02 - 1.38*(-7.56*x0**2 + 2.85) + 8.00*(-0.30*x0**2 + x1**3 - 1.38)",
@@ -94,16 +91,13 @@ EXPRESSIONS: dict[str, dict[str, str]] = {
 
 #: "Accuracy and Expressions in Real Data Analysis": train, test, expression. Six of the 15 signals
 #: that it found in 200 runs are printed.
-SIGNALS: tuple[tuple[float, float, str], ...] = (
+SIGNALS = (
     (0.539, 0.518, "2.9e-4 - 1.2e-3/open**2 + 1.9e-3/low**2"),
     (0.530, 0.525, "-4.0e-2 - 1.1e-2/(-2.9*exp(low) + 0.84 + open) - 4.0e-2*high/close"),
     (0.531, 0.501, "1.3e-3 - 6.4e-5*exp(close) + 4.2e-8*exp(high)**2"),
     (0.539, 0.518, "4.2e-4 + 4.1e-3/exp(high**2) - 6.1e-5*exp(1/(open**2*high))"),
     (0.532, 0.511, "1.9e-3 - 5.5e-4*close - 7.2e-7*exp(low)**2"),
-    (
-        0.532,
-        0.518,
-        "5.7e-4 + 1.6e-4/(1.1*(open + 2*low) + 0.43) - 1.9e-7*(high**3*exp(low) - high)",
-    ),
-)
+    (0.532, 0.518,
+     "5.7e-4 + 1.6e-4/(1.1*(open + 2*low) + 0.43) - 1.9e-7*(high**3*exp(low) - high)"),
+)  # fmt: skip
 SIGNALS_FOUND, SIGNALS_TRIED = 15, 200

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from .. import __version__
 from ..datasets import PAPER_FORMULAS
 from ..formula.operators import OPERATOR_SETS
 from ..storage.atomic import replacing
-from . import ALL, DEFAULT, METHODS, PAPER, POPULATIONS, TASKS
-from .memory import Memory
-from .methods import OPERATORS, TERMS, check_gplearn
+from . import ALL, DEFAULT, EXPERIMENTS, METHODS, PAPER, POPULATIONS, TASKS, signals, simulated
+from .methods import OPERATORS, TERMS
 from .records import Records
-from .runs import FULL, KEY, QUICK, Effort, Experiment, Section, Setting, run_all, select
-from .signals import Signals
-from .simulated import Accuracy, Complexity, Expressions, Length, Robustness, Terms
-from .training import Training
+from .runs import FULL, QUICK, Effort, Experiment, Job, Section, Setting, run_all
 
-_EXPERIMENTS: tuple[Experiment, ...] = (
-    Accuracy(), Complexity(), Expressions(), Terms(), Training(), Memory(), Robustness(), Length(),
-    Signals(),
-)  # fmt: skip
-_RUNS = "runs.jsonl"
-
-#: Told what is being done, how much of it is done, and how much there is.
-Tell = Callable[[str, int, int], None]
+_EXPERIMENTS = {
+    "accuracy": Experiment(simulated.accuracy, simulated.fit),
+    "complexity": Experiment(simulated.complexity, simulated.fit),
+    "expressions": Experiment(simulated.expressions, simulated.fit),
+    "terms": Experiment(
+        simulated.terms, simulated.fit, methods=(PAPER, DEFAULT), terms=(2, 4, 8)
+    ),
+    "training": Experiment(simulated.training, simulated.follow, "training", lambda effort: 1),
+    "memory": Experiment(
+        simulated.memory, simulated.fit_in_fresh_process, "memory",
+        lambda effort: effort.memory_replications,
+    ),
+    "robustness": Experiment(
+        simulated.robustness, simulated.fit, replications=lambda effort: effort.noisy_replications,
+        noises=(0.01, 0.05, 0.1),
+    ),
+    "length": Experiment(simulated.length, simulated.fit_in_stages, "length", methods=(PAPER,)),
+    "signals": signals.Signals(signals.signals, signals.fit),
+}  # fmt: skip
 
 
 def reproduce(
@@ -42,114 +47,91 @@ def reproduce(
     tasks: Sequence[str] = TASKS,
     prices: Path | None = None,
     command: str = "symbayes.experiments.reproduce",
-    tell: Tell = lambda what, done, total: None,
+    tell: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Path:
-    """Do experiments of the paper again: one of `EXPERIMENTS`, or "all".
+    """Repeat experiments of the paper: one of `EXPERIMENTS`, or "all".
 
-    What is finished is kept in ``out/runs.jsonl`` at once and never done again, so that the same
-    call continues one that was stopped. `command` is what the report says to have been made by,
+    What is finished is kept in ``out/runs.jsonl`` at once and never repeated, so that the same
+    call continues one that was stopped. `command` is what the report says it was made by,
     and `tell` is called with what is being done, how much is done, and how much there is.
     Return the report; tables (CSV) and figures (SVG, PNG) lie beside it.
     """
-    chosen = [one for one in _EXPERIMENTS if experiment in (one.name, ALL)]
-    names = [*(one.name for one in _EXPERIMENTS), ALL]
-    for kind, asked, known in (
-        ("experiment", [experiment], names), ("method", methods, METHODS), ("task", tasks, TASKS),
-    ):  # fmt: skip
-        unknown = [name for name in asked if name not in known]
-        if unknown:
-            raise ValueError(f"no {kind} {unknown[0]!r}; there are {', '.join(known)}")
     # In the order of the paper, whatever the order they were asked for.
-    setting = Setting(
-        effort, seed,
-        tuple(name for name in METHODS if name in methods),
-        tuple(name for name in TASKS if name in tasks),
-        prices,
-    )  # fmt: skip
+    methods = tuple(name for name in METHODS if name in methods)
+    tasks = tuple(name for name in TASKS if name in tasks)
+    setting = Setting(effort, seed, methods, tasks, prices)
     start = time.monotonic()
-    jobs = {one.name: one.jobs(setting) for one in chosen}
+    chosen = list(EXPERIMENTS) if experiment == ALL else [experiment]
+    runs = {name: _EXPERIMENTS[name].runs(setting) for name in chosen}
     out.mkdir(parents=True, exist_ok=True)
-    records = Records(out / _RUNS, KEY)
-    every = [job for some in jobs.values() for job in some]
-    if any(
-        job.method in POPULATIONS and records.key_of(asdict(job)) not in records for job, _ in every
-    ):
-        check_gplearn()
-    run_all(every, records, n_jobs, lambda done, total: tell("runs", done, total))
+    records = Records(out / "runs.jsonl", Job._fields)
+    every = {job: work for some in runs.values() for job, work in some.items()}
+    run_all(every, records, n_jobs, tell)
     sections = {}
-    spent: dict[tuple[Any, ...], float] = {}
-    for i, one in enumerate(chosen):
-        found = select(records, [job for job, _ in jobs[one.name]])
-        spent |= {records.key_of(record): record["seconds"] for record in found}
-        sections[one] = one.summarise(found, setting)
-        _write(sections[one], out)
-        tell("tables", i + 1, len(chosen))
+    for i, name in enumerate(chosen, 1):
+        found = [records[job] for job in runs[name]]
+        sections[name] = _EXPERIMENTS[name].summarise(found, setting)
+        _write(name, sections[name], out)
+        tell("tables", i, len(chosen))
+    spent = [records[job]["seconds"] for job in every]
     report = out / ("report.md" if experiment == ALL else f"{experiment}.md")
-    made_by = _made_by(command, time.monotonic() - start, spent.values())
+    made_by = (
+        f"Made by `{command}` with symbayes {__version__}. The last call took "
+        f"{_duration(time.monotonic() - start)}; all {len(spent):,} runs, those kept from earlier "
+        f"calls among them, took {_duration(sum(spent))} of one core. Seed {seed}."
+    )
     with replacing(str(report)) as file:
         file.write(_report(sections, setting, made_by).encode())
     return report
 
 
-def _write(section: Section, out: Path) -> None:
+def _write(name: str, section: Section, out: Path) -> None:
     """Write tables and figures, each of them whole or not at all."""
     import matplotlib
 
-    for name, table in section.tables.items():
+    for title, table in section.tables.items():
         text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
-        with replacing(str(out / f"{name}.csv")) as file:
+        with replacing(str(out / f"{title}.csv")) as file:
             file.write(text.encode())
     # The same figure is the same file: no date in it, and names that do not change.
     with matplotlib.rc_context({"svg.hashsalt": "symbayes", "svg.fonttype": "path"}):
-        for name, figure in section.figures.items():
-            with replacing(str(out / f"{name}.svg")) as file:
-                figure.savefig(file, format="svg", metadata={"Date": None})
-            with replacing(str(out / f"{name}.png")) as file:
-                figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
+        for kind, unwanted in (("svg", "Date"), ("png", "Software")) if section.figure else ():
+            with replacing(str(out / f"{name}.{kind}")) as file:
+                section.figure.savefig(file, format=kind, dpi=150, metadata={unwanted: None})
 
 
-def _made_by(command: str, seconds: float, spent: Collection[float]) -> str:
-    """Return the command, and how long it took with all calls before that were stopped."""
-    return (
-        f"Made by `{command}` with symbayes {__version__}. The last call took "
-        f"{_duration(seconds)}; all {len(spent):,} runs, those kept from earlier calls among them, "
-        f"took {_duration(sum(spent))} of one core."
-    )
-
-
-def _report(sections: dict[Experiment, Section], setting: Setting, made_by: str) -> str:
-    names = "" if len(sections) > 1 else "".join(f": {one.name}" for one in sections)
+def _report(sections: dict[str, Section], setting: Setting, made_by: str) -> str:
+    of = "" if len(sections) > 1 else f": {next(iter(sections))}"
     said = "".join(f" ({section.headline})" for section in sections.values() if section.headline)
     lines = [
-        f"# The paper, reproduced{names}{said}",
+        f"# The paper, reproduced{of}{said}",
         "",
-        f"{made_by} Seed {setting.seed}. Published figures are from Jin, Fu, Kang, Guo and Guo, "
+        f"{made_by} Published figures are from Jin, Fu, Kang, Guo and Guo, "
         '"Bayesian Symbolic Regression", [arXiv:1910.08892](https://arxiv.org/abs/1910.08892).',
     ]
-    if any(one.name != Signals.name for one in sections):
+    if list(sections) != ["signals"]:
         lines += ["", _methods(setting)]
-    for one, section in sections.items():
-        files = ", ".join(f"[{name}.csv]({name}.csv)" for name in section.tables)
-        lines += ["", f"## {one.title}", "", f"{_again(one, setting)}", "", section.text]
-        lines += [f"\n![{one.title}]({name}.svg)" for name in section.figures]
+    for name, section in sections.items():
+        title = EXPERIMENTS[name]
+        files = ", ".join(f"[{table}.csv]({table}.csv)" for table in section.tables)
+        lines += ["", f"## {title}", "", _again(name, setting), "", section.text]
+        lines += [f"\n![{title}]({name}.svg)"] if section.figure else []
         lines += ["", f"Data: {files}."] if files else []
     return "\n".join(lines) + "\n"
 
 
-def _again(one: Experiment, setting: Setting) -> str:
+def _again(name: str, setting: Setting) -> str:
     """Return how to make one of the tables."""
     effort = setting.effort
-    size = {FULL: "", QUICK: " --quick"}.get(effort)
-    if size is None:
+    if effort not in (FULL, QUICK):
         return f"Seed {setting.seed}, replications: {effort.replications}."
-    command = f"symbayes reproduce {one.name}{size} --seed {setting.seed}"
-    if setting.prices and one.name == Signals.name:
+    command = f"symbayes reproduce {name}{' --quick' * (effort == QUICK)} --seed {setting.seed}"
+    if name == "signals" and setting.prices:
         command += f" --prices {setting.prices.name}"
-    elif one.name != Signals.name:
-        if setting.methods != METHODS:
-            command += " --methods " + " ".join(f'"{name}"' for name in setting.methods)
-        if setting.tasks != TASKS:
-            command += " --tasks " + " ".join(setting.tasks)
+    if setting.methods != METHODS:
+        command += " --methods " + " ".join(f'"{method}"' for method in setting.methods)
+    if name != "signals" and setting.tasks != TASKS:
+        command += " --tasks " + " ".join(setting.tasks)
     return f"Reproduce with `{command}`."
 
 
@@ -159,25 +141,24 @@ def _methods(setting: Setting) -> str:
         PAPER: f'`sampler="paper"`, {effort.trees:,} trees, K = {TERMS}',
         DEFAULT: f"the default sampler, number of terms learned, at most {effort.draws:,} draws "
         "per chain",
-        **{
-            name: f"genetic programming by gplearn, {effort.generations} generations of "
-            f"{size:,}, its defaults otherwise"
-            for name, size in POPULATIONS.items()
-        },
     }
+    for name, size in POPULATIONS.items():
+        told[name] = (
+            f"genetic programming by gplearn, {effort.generations} generations of {size:,}, its "
+            "defaults otherwise"
+        )
+    genetic = any(method in POPULATIONS for method in setting.methods)
+    why = ", so that gplearn is run with populations of 100 and of 1,000" if genetic else ""
     lines = [f"- *{method}*: {told[method]}." for method in setting.methods]
-    gp = '- *published GP*: 200 generations of 100, "a total of 200,000 trees", the paper says; '
-    gp += "200 times 100 is 20,000"
-    if any(method in POPULATIONS for method in setting.methods):
-        gp += ", so that gplearn is run with populations of 100 and of 1,000"
-    lines.append(f"{gp}.")
-    lines.append(f"\nOperators for all: {', '.join(OPERATOR_SETS[OPERATORS])}.")
     tasks = "; ".join(f"{task} = `{PAPER_FORMULAS[task]}`" for task in setting.tasks)
-    lines.append(
+    lines += [
+        '- *published GP*: 200 generations of 100, "a total of 200,000 trees", the paper says; 200 '
+        f"times 100 is 20,000{why}.",
+        f"\nOperators for all: {', '.join(OPERATOR_SETS[OPERATORS])}.",
         f"\nThe simulated tasks: {tasks}. They are fitted to 100 rows with both columns uniform on "
         "[-3, 3] (*train*) and tested on 30 rows each of [-3, 3] (*test_3*), [-6, 6] (*test_6*) "
-        "and [3, 6] (*test_3_6*)."
-    )
+        "and [3, 6] (*test_3_6*).",
+    ]
     return "\n".join(lines)
 
 

@@ -1,20 +1,21 @@
-"""Runs that the experiments share: each made once, kept at once, in any order, on any core."""
+"""Runs that the experiments share: each made and stored once, in any order, on any core."""
 
 from __future__ import annotations
 
+import importlib.util
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import pandas as pd
 
 from .. import __version__
 from ..kernels import units
-from . import DEFAULT, EXPERIMENTS, PAPER
+from . import DEFAULT, METHODS, PAPER, POPULATIONS
 from .records import Record, Records
 
 
@@ -22,32 +23,20 @@ from .records import Record, Records
 class Effort:
     """How much work the experiments are."""
 
-    replications: int
-    """Of each simulated task."""
-    trees: int
-    """Proposed by the paper's sampler."""
-    generations: int
-    """Of genetic programming."""
-    noisy_replications: int
-    """Of each task and noise level."""
+    replications: int  # of each simulated task
+    trees: int  # proposed by the paper's sampler
+    generations: int  # of genetic programming
+    noisy_replications: int  # of each task and noise level
     memory_replications: int
-    signals: int
-    """Independent runs on the index."""
-    signal_trees: int
-    draws: int
-    """Per chain of the default sampler."""
-    tune: int | None = None
-    """Draws of its search at most; None is its default."""
+    signals: int  # independent runs on the index
+    signal_trees: int  # proposed by each of these
+    draws: int  # per chain of the default sampler
+    tune: int | None = None  # draws of its search at most; None is its default
 
     def repeated(self, times: int) -> Effort:
         """Return the same with this many replications of everything."""
-        return replace(
-            self,
-            replications=times,
-            noisy_replications=times,
-            memory_replications=times,
-            signals=times,
-        )
+        names = ("replications", "noisy_replications", "memory_replications", "signals")
+        return replace(self, **dict.fromkeys(names, times))
 
 
 #: What the paper did, where it says so.
@@ -62,101 +51,92 @@ QUICK = Effort(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Job:
-    """What makes two runs the same run."""
+class Job(NamedTuple):
+    """What distinguishes a run from all others."""
 
-    kind: str
-    """Of work, see the experiments."""
+    kind: str  # of work, see the experiments
     method: str
     task: str
     replication: int
     seed: int
-    terms: int = 0
-    """Additive components; 0 leaves them to the method."""
+    terms: int = 0  # additive components; 0 leaves them to the method
     noise: float = 0.0
-    size: str = ""
-    """How much work it is; results of different sizes are different results."""
-    version: str = ""
+    size: str = ""  # how much work it is; results of different sizes are different results
+    version: str = __version__
 
 
-Work = Callable[[Job], Record]
-KEY = tuple(one.name for one in fields(Job))
+#: Jobs, and the function that does each.
+Runs = dict[Job, Callable[[Job], Record]]
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """What the user asked for."""
 
     effort: Effort
     seed: int
     methods: tuple[str, ...]
     tasks: tuple[str, ...]
-    prices: Path | None = None
-    """The index study's table; without one a generated series is used."""
+    prices: Path | None  # for the index study; without them a generated series is used
 
-    def job(self, kind: str, method: str, task: str, replication: int, **more: Any) -> Job:
-        """Return a run of this size, seed and version."""
+    def size(self, method: str) -> str:
+        """Return how much work a run is."""
         effort = self.effort
-        if method == PAPER:
-            size = f"{effort.signal_trees if kind == 'signals' else effort.trees} trees"
-        elif method == DEFAULT:
-            tune = "" if effort.tune is None else f", {effort.tune} of tuning"
-            size = f"{effort.draws} draws{tune}"
-        else:
-            size = f"{effort.generations} generations"
-        return Job(
-            kind, method, task, replication, self.seed, size=size, version=__version__, **more
-        )
+        tune = "" if effort.tune is None else f", {effort.tune} of tuning"
+        sizes = {PAPER: f"{effort.trees} trees", DEFAULT: f"{effort.draws} draws{tune}"}
+        return sizes.get(method, f"{effort.generations} generations")
+
+
+class Section(NamedTuple):
+    """What an experiment found."""
+
+    text: str  # Markdown, without a heading
+    tables: dict[str, pd.DataFrame]  # in long form, by name of the file
+    figure: Any = None  # of Matplotlib
+    headline: str = ""  # what the first line of the report has to say
 
 
 @dataclass(frozen=True)
-class Section:
-    """What an experiment found."""
+class Experiment:
+    """One table or figure: what its runs say, and which runs, some of them shared with others."""
 
-    text: str
-    """Markdown, without a heading."""
-    tables: dict[str, pd.DataFrame]
-    """Long form, by name of the file."""
-    figures: dict[str, Any] = field(default_factory=dict)
-    """Matplotlib figures, by name of the file."""
-    headline: str = ""
-    """What the first line of the report has to say."""
+    summarise: Callable[[list[Record], Setting], Section]
+    work: Callable[..., Record]
+    kind: str = "simulation"
+    replications: Callable[[Effort], int] = lambda effort: effort.replications
+    methods: tuple[str, ...] = METHODS
+    terms: tuple[int, ...] = (0,)
+    noises: tuple[float, ...] = (0.0,)
 
-
-class Experiment(ABC):
-    """One table or figure of the paper."""
-
-    name: str
-
-    @property
-    def title(self) -> str:
-        return EXPERIMENTS[self.name]
-
-    @abstractmethod
-    def jobs(self, setting: Setting) -> list[tuple[Job, Work]]:
-        """Return the runs it needs; those of other experiments are shared."""
-
-    @abstractmethod
-    def summarise(self, records: list[Record], setting: Setting) -> Section:
-        """Return what its runs say."""
+    def runs(self, setting: Setting) -> Runs:
+        """Return the runs that it needs."""
+        seed, work = setting.seed, partial(self.work, setting=setting)
+        return {
+            Job(self.kind, method, task, i, seed, k, noise, setting.size(method)): work
+            for i in range(self.replications(setting.effort))
+            for noise in self.noises
+            for task in setting.tasks
+            for method in setting.methods
+            if method in self.methods
+            for k in self.terms
+        }
 
 
 def run_all(
-    jobs: Iterable[tuple[Job, Work]],
-    records: Records,
-    n_jobs: int,
-    tell: Callable[[int, int], None],
+    runs: Runs, records: Records, n_jobs: int, tell: Callable[[str, int, int], None]
 ) -> None:
-    """Make the runs that are not in the records yet, and keep each as soon as it is done.
+    """Make the runs that are not in the records yet, and store each as soon as it is done.
 
     A run depends on nothing but its job, so that the records do not depend on the order, on the
     number of processes, or on having been stopped in between.
     """
-    by_key = {records.key_of(asdict(job)): (job, work) for job, work in jobs}
-    missing = [entry for key, entry in by_key.items() if key not in records]
-    done = len(by_key) - len(missing)
-    tell(done, len(by_key))
+    missing = [job for job in runs if job not in records]
+    genetic = any(job.method in POPULATIONS for job in missing)
+    if genetic and importlib.util.find_spec("gplearn") is None:
+        raise ImportError(
+            "genetic programming needs gplearn: pip install gplearn, or leave it out (--methods)"
+        )
+    done = len(runs) - len(missing)
+    tell("runs", done, len(runs))
     if not missing:
         return
     # Compile here, once, and not in each process.
@@ -165,19 +145,13 @@ def run_all(
     parallel = joblib.Parallel(
         n_jobs=n_jobs if len(missing) > 1 else 1, return_as="generator_unordered", batch_size=1
     )
-    for job, result in parallel(joblib.delayed(_run)(job, work) for job, work in missing):
-        records.append({**asdict(job), **result})
+    for record in parallel(joblib.delayed(_timed)(job, runs[job]) for job in missing):
+        records.append(record)
         done += 1
-        tell(done, len(by_key))
+        tell("runs", done, len(runs))
 
 
-def _run(job: Job, work: Work) -> tuple[Job, Record]:
+def _timed(job: Job, work: Callable[[Job], Record]) -> Record:
     start = time.perf_counter()
     result = work(job)
-    return job, {"seconds": time.perf_counter() - start, **result}
-
-
-def select(records: Records, jobs: Sequence[Job]) -> list[Record]:
-    """Return the records of these jobs, in their order, those not made yet left out."""
-    keys = [records.key_of(asdict(job)) for job in jobs]
-    return [records[key] for key in keys if key in records]
+    return {**job._asdict(), "seconds": time.perf_counter() - start, **result}

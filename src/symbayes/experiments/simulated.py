@@ -1,13 +1,16 @@
-"""The simulated tasks f1 to f6: their rows, and tables of what the methods make of them."""
+"""The simulated tasks f1 to f6: their rows, what the methods make of them, tables and figures."""
 
 from __future__ import annotations
 
-import math
-import statistics
+import json
+import pickle
+import re
+import subprocess
+import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,42 +18,29 @@ import pandas as pd
 
 from .. import Formula
 from ..datasets import PAPER_FORMULAS, paper_task
-from . import DEFAULT, PAPER, POPULATIONS, TASKS, published
-from .methods import fitted, regressor, solve
+from ..kernels import units
+from . import METHODS, PAPER, POPULATIONS, TASKS, published
+from .methods import evolve, fitted, gplearn_regressor
 from .published import BSR, DATASETS, GP, REPLICATIONS
 from .records import Record
-from .runs import Experiment, Job, Section, Setting, Work
+from .runs import Job, Section, Setting
 
-_TRAINING_ROWS, _TEST_ROWS = 100, 30
-_TRAINING_RANGE = (-3.0, 3.0)
-_TEST_RANGES = {"test_3": (-3.0, 3.0), "test_6": (-6.0, 6.0), "test_3_6": (3.0, 6.0)}
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """One replication of a task: fresh rows, drawn as the paper says."""
-
-    X: np.ndarray
-    y: np.ndarray
-    tests: dict[str, tuple[np.ndarray, np.ndarray]]
-    """Without noise, whatever the training rows have."""
-
-    @property
-    def sets(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        return {"train": (self.X, self.y), **self.tests}
+#: Rows drawn for each data set, and the range of both columns.
+_DRAWN = dict(zip(DATASETS, [(100, -3, 3), (30, -3, 3), (30, -6, 6), (30, 3, 6)], strict=True))
+# Long tables are in this order.
+_ORDER = {name: i for i, name in enumerate((*TASKS, *DATASETS, "truth", BSR, GP, *METHODS))}
 
 
-def simulate(task: str, replication: int, seed: int, noise: float = 0.0) -> Simulation:
-    """Return a replication; all methods get the same rows."""
+def simulate(
+    task: str, replication: int, seed: int, noise: float = 0.0
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return X and y of each data set, the same for all methods; the training rows have noise."""
     rng = np.random.default_rng(_stream(seed, task, replication))
-    X, y = paper_task(task, _TRAINING_ROWS, *_TRAINING_RANGE, random_state=rng)
-    tests = {
-        name: paper_task(task, _TEST_ROWS, low, high, random_state=rng)
-        for name, (low, high) in _TEST_RANGES.items()
-    }
+    sets = {name: paper_task(task, *drawn, random_state=rng) for name, drawn in _DRAWN.items()}
     # Last, so that the rows are the same at every noise level.
-    y = y + noise * np.sqrt(np.mean(y**2)) * rng.normal(size=len(y))
-    return Simulation(X, y, tests)
+    X, y = sets["train"]
+    sets["train"] = X, y + noise * np.sqrt(np.mean(y**2)) * rng.normal(size=len(y))
+    return sets
 
 
 def rmse(prediction: np.ndarray, y: np.ndarray) -> float:
@@ -60,7 +50,6 @@ def rmse(prediction: np.ndarray, y: np.ndarray) -> float:
 
 
 def _stream(seed: int, *names: str | int) -> np.random.SeedSequence:
-    """Return random numbers of their own for each combination of names."""
     return np.random.SeedSequence([seed, *(zlib.crc32(str(name).encode()) for name in names)])
 
 
@@ -72,50 +61,58 @@ def integer_seed(seed: int, *names: str | int) -> int:
 # Figures of many runs as tables: long form for programs, wide form for readers.
 
 
-def mean_and_spread(values: Iterable[float | None]) -> dict[str, Any]:
-    """Return mean and standard deviation (of a sample) of the values that are finite."""
-    given = [np.nan if value is None else float(value) for value in values]
-    finite = np.array([value for value in given if np.isfinite(value)])
-    return {
-        "mean": finite.mean() if len(finite) else np.nan,
-        "std": finite.std(ddof=1) if len(finite) > 1 else np.nan,
-        "replications": len(given),
-        "not_finite": len(given) - len(finite),
-    }
+def summary(
+    labels: Sequence[str],
+    values: Iterable[tuple[Any, ...]],
+    reported: Iterable[tuple[Any, ...]] = (),
+) -> pd.DataFrame:
+    """Return mean and standard deviation (of a sample) of the values that are finite, by labels.
 
-
-def _as_published(figure: tuple[float, float]) -> dict[str, Any]:
-    return {"mean": figure[0], "std": figure[1], "replications": REPLICATIONS, "not_finite": 0}
-
-
-def markdown(lines: Iterable[Sequence[Any]]) -> str:
-    """Return cells as a table."""
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-
-
-def wide(
-    table: pd.DataFrame, rows: Sequence[str], columns: str, first: Sequence[str] = (BSR, GP)
-) -> str:
-    """Return a long table of means in Markdown.
-
-    `rows` tell the lines apart and `columns` the columns, of which those of `first` come first.
+    Each of `values` is labels and a number or None, each of `reported` labels and a figure of the
+    paper.
     """
+    groups: dict[tuple[Any, ...], list[float]] = {}
+    for *key, value in values:
+        groups.setdefault(tuple(key), []).append(np.nan if value is None else value)
+    rows: list[tuple[Any, ...]] = [
+        (*key, mean, std, REPLICATIONS, 0) for *key, (mean, std) in reported
+    ]
+    for group, given in groups.items():
+        finite = np.array(given)[np.isfinite(given)]
+        mean = finite.mean() if len(finite) else np.nan
+        std = finite.std(ddof=1) if len(finite) > 1 else np.nan
+        rows.append((*group, mean, std, len(given), len(given) - len(finite)))
+    numbers = ["mean", "std", "replications", "not_finite"]
+    return _in_order(pd.DataFrame(rows, columns=[*labels, *numbers]))
+
+
+def _in_order(table: pd.DataFrame) -> pd.DataFrame:
+    by = [name for name in ("noise", "task", "dataset", "method", "terms") if name in table]
+    return table.sort_values(
+        by, key=lambda v: v.map(lambda name: _ORDER.get(name, name)), kind="stable",
+        ignore_index=True,
+    )  # fmt: skip
+
+
+def markdown(head: Sequence[str], lines: Iterable[Sequence[Any]], right: Iterable[str] = ()) -> str:
+    """Return a table; the columns of `right` are aligned to that side."""
+    rule = ["---:" if name in right else "---" for name in head]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in (head, rule, *lines))
+
+
+def wide(table: pd.DataFrame, rows: Sequence[str], columns: str) -> str:
+    """Return a long table of means in Markdown; `rows` distinguish the lines."""
     names = list(dict.fromkeys(table[columns]))
-    names = [name for name in first if name in names] + [n for n in names if n not in first]
-    lines = [[*rows, *names], ["---"] * len(rows) + ["---:"] * len(names)]
-    for key, group in table.groupby(list(rows), sort=False):
-        cells = {row[columns]: _cell(row) for _, row in group.iterrows()}
-        lines.append([*key, *(cells.get(name, "-") for name in names)])
-    return markdown(lines)
-
-
-def _cell(row: pd.Series) -> str:
-    text = _number(row["mean"])
-    if np.isfinite(row["std"]):
-        text += f" ± {_number(row['std'])}"
-    if row["not_finite"]:
-        text += f" ({row['not_finite']} of {row['replications']} not finite)"
-    return text
+    lines: dict[tuple[Any, ...], list[str]] = {}
+    for entry in table.to_dict("records"):
+        text = _number(entry["mean"])
+        if np.isfinite(entry["std"]):
+            text += f" ± {_number(entry['std'])}"
+        if entry["not_finite"]:
+            text += f" ({entry['not_finite']} of {entry['replications']} not finite)"
+        line = lines.setdefault(tuple(entry[name] for name in rows), ["-"] * len(names))
+        line[names.index(entry[columns])] = text
+    return markdown([*rows, *names], [(*key, *line) for key, line in lines.items()], names)
 
 
 def _number(value: float) -> str:
@@ -132,189 +129,102 @@ def over(replications: int) -> str:
     return f"{replications} replications" if replications > 1 else "one replication"
 
 
-def grouped(
-    records: Sequence[Record], *names: str
-) -> Iterator[tuple[dict[str, Any], list[Record]]]:
-    """Yield what records have in common, and those that do, in the order they came."""
-    for key in dict.fromkeys(tuple(record[name] for name in names) for record in records):
-        group = [record for record in records if tuple(record[name] for name in names) == key]
-        yield dict(zip(names, key, strict=True)), group
+# What the experiments do, and what their tables say.
 
-
-def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return rows by noise, task, data set, method and K, in the order of the paper."""
-    table = pd.DataFrame(rows)
-    orders: dict[str, Sequence[Any]] = {
-        "task": TASKS,
-        "dataset": DATASETS,
-        "method": ["truth", BSR, GP, PAPER, DEFAULT, *POPULATIONS],
-    }
-    by = [name for name in ("noise", "task", "dataset", "method", "terms") if name in table]
-    return table.sort_values(
-        by,
-        key=lambda v: v.map(orders[v.name].index) if v.name in orders else v,
-        kind="stable",
-        ignore_index=True,
-    )
-
-
-# The experiments.
-
-_COUNTS = (2, 4, 8)
-_NOISES = (0.01, 0.05, 0.1)
 # An RMSE below this on all rows is rounding.
 _EXACT = 1e-6
 # Longer formulas would keep SymPy busy for minutes; it still collects equal terms of them.
 _MOST_OPERATIONS = 60
 
 
-def _fit(job: Job, setting: Setting) -> Record:
-    """Fit a replication of a task; keep errors, size and formula."""
-    data = simulate(job.task, job.replication, job.seed, job.noise)
+def fit(job: Job, setting: Setting) -> Record:
+    """Fit a replication of a task; return errors, size and formula."""
+    sets = simulate(job.task, job.replication, job.seed, job.noise)
     seed = integer_seed(job.seed, job.task, job.replication, job.method, job.terms)
-    answer = solve(job.method, data.X, data.y, setting.effort, seed, job.terms or None)
-    return {
-        "rmse": {name: rmse(answer.predict(X), y) for name, (X, y) in data.sets.items()},
-        "nodes": answer.nodes,
-        "formula": answer.formula,
-        "seconds": answer.seconds,
-    }
+    found: Any
+    if job.method in POPULATIONS:
+        population = POPULATIONS[job.method]
+        *_, found = evolve(*sets["train"], population, setting.effort.generations, seed)
+        nodes, text = found.n_nodes, found.text
+    else:
+        model = fitted(job.method, setting.effort, seed, *sets["train"], job.terms)
+        found = model.best_formula_
+        # Counted as the paper does: operators and columns of all trees, lt as one, and neither
+        # the coefficients nor the intercept of the sum.
+        nodes = model.result_.posterior.formula_models[0][1].state.n_nodes
+        text = str(found)
+    errors = {name: rmse(found.predict(X), y) for name, (X, y) in sets.items()}
+    return {"rmse": errors, "nodes": nodes, "formula": text}
 
 
-class Accuracy(Experiment):
-    """RMSE on training and test rows."""
-
-    name = "accuracy"
-    terms: tuple[int, ...] = (0,)
-    noises: tuple[float, ...] = (0.0,)
-
-    def jobs(self, setting: Setting) -> list[tuple[Job, Work]]:
-        effort = setting.effort
-        return [
-            (setting.job("simulation", method, task, i, terms=k, noise=noise),
-             partial(_fit, setting=setting))
-            for i in range(effort.noisy_replications if any(self.noises) else effort.replications)
-            for noise in self.noises
-            for task in setting.tasks
-            for method in setting.methods
-            for k in self.terms
-            if not (k and method in POPULATIONS)
-        ]  # fmt: skip
-
-    def summarise(self, records: list[Record], setting: Setting) -> Section:
-        rows = [
-            {"task": task, "dataset": dataset, "method": method, **_as_published(figure)}
-            for method, figures in published.RMSE.items()
-            for task in setting.tasks
-            for dataset, figure in zip(DATASETS, figures[task], strict=True)
-        ]
-        table = _table(rows + _errors(records))
-        text = (
-            f"RMSE, mean ± standard deviation ({over(setting.effort.replications)}); each has "
-            "fresh rows, the same for all methods run here.\n\n"
-            + wide(table, ["task", "dataset"], "method")
-            + "\n\nBeyond the training range a few runs that take off decide the mean. So here is "
-            f"how many runs were exact (RMSE below {_EXACT:g} on all four data sets), and the "
-            "median RMSE on test_3_6:\n\n" + _exact(records, setting)
-        )
-        return Section(text, {self.name: table})
+def accuracy(records: list[Record], setting: Setting) -> Section:
+    """Return RMSE on training and test rows."""
+    reported = [
+        (task, dataset, method, figure)
+        for method, figures in published.RMSE.items()
+        for task in setting.tasks
+        for dataset, figure in zip(DATASETS, figures[task], strict=True)
+    ]
+    values = [(r["task"], name, r["method"], r["rmse"][name]) for r in records for name in DATASETS]
+    table = summary(("task", "dataset", "method"), values, reported)
+    exact = [[task, *(_exact(records, task, m) for m in setting.methods)] for task in setting.tasks]
+    text = (
+        f"RMSE, mean ± standard deviation ({over(setting.effort.replications)}); each has "
+        "fresh rows, the same for all methods run here.\n\n"
+        + wide(table, ["task", "dataset"], "method")
+        + "\n\nBeyond the training range a few runs that take off decide the mean. So here is "
+        f"how many runs were exact (RMSE below {_EXACT:g} on all four data sets), and the "
+        "median RMSE on test_3_6:\n\n"
+        + markdown(["task", *setting.methods], exact, setting.methods)
+    )
+    return Section(text, {"accuracy": table})
 
 
-class Complexity(Accuracy):
-    """Number of nodes."""
-
-    name = "complexity"
-
-    def summarise(self, records: list[Record], setting: Setting) -> Section:
-        rows = [
-            {"task": task, "method": method, **_as_published(figures[task])}
-            for method, figures in published.NODES.items()
-            for task in setting.tasks
-        ]
-        rows += [
-            {**common, **mean_and_spread(record["nodes"] for record in group)}
-            for common, group in grouped(records, "task", "method")
-        ]
-        table = _table(rows)
-        text = (
-            "Nodes of all trees of the formula, counted as the paper does: operators and columns, "
-            "lt as one node, without the coefficients of the sum. gplearn's count includes its "
-            f"constants. Mean ± standard deviation ({over(setting.effort.replications)}).\n\n"
-            + wide(table, ["task"], "method")
-        )
-        return Section(text, {self.name: table})
+def _exact(records: list[Record], task: str, method: str) -> str:
+    """Return how many runs were exact, and their median beyond the training range."""
+    runs = [r["rmse"] for r in records if (r["task"], r["method"]) == (task, method)]
+    errors = np.array([[run[name] for name in DATASETS] for run in runs], float)
+    errors[np.isnan(errors)] = np.inf
+    exact = (errors < _EXACT).all(axis=1).sum()
+    return f"{exact} of {len(errors)}, {_number(np.median(errors[:, -1]))}"
 
 
-class Expressions(Accuracy):
-    """Typical formulas beside the truth."""
-
-    name = "expressions"
-
-    def summarise(self, records: list[Record], setting: Setting) -> Section:
-        texts = {"truth": PAPER_FORMULAS, **published.EXPRESSIONS}
-        rows = [
-            {"task": task, "method": method, "expression": texts[method][task],
-             "rmse": 0.0 if method == "truth" else None}
-            for method in texts
-            for task in setting.tasks
-        ]  # fmt: skip
-        for common, group in grouped(records, "task", "method"):
-            by_error = sorted(group, key=lambda record: _error(record["rmse"]["test_3"]))
-            typical = by_error[(len(group) - 1) // 2]
-            expression = simplified(typical["formula"])
-            rows.append({**common, "expression": expression, "rmse": typical["rmse"]["test_3"]})
-        table = _table(rows)
-        lines = [(row.task, row.method, f"`{row.expression}`") for row in table.itertuples()]
-        text = (
-            "Of each method the formula whose error on test_3 is the median of its "
-            "replications, simplified by SymPy.\n\n"
-            + markdown([("task", "method", "formula"), ["---"] * 3, *lines])
-        )
-        return Section(text, {self.name: table})
+def complexity(records: list[Record], setting: Setting) -> Section:
+    """Return numbers of nodes."""
+    reported = [(t, method, of[t]) for method, of in published.NODES.items() for t in setting.tasks]
+    values = [(r["task"], r["method"], r["nodes"]) for r in records]
+    table = summary(("task", "method"), values, reported)
+    text = (
+        "Nodes of all trees of the formula, counted as the paper does: operators and columns, "
+        "lt as one node, without the coefficients of the sum. gplearn's count includes its "
+        f"constants. Mean ± standard deviation ({over(setting.effort.replications)}).\n\n"
+        + wide(table, ["task"], "method")
+    )
+    return Section(text, {"complexity": table})
 
 
-class Terms(Accuracy):
-    """Sensitivity to the number of terms."""
-
-    name = "terms"
-    terms = _COUNTS
-
-    def summarise(self, records: list[Record], setting: Setting) -> Section:
-        rows = [
-            {"task": task, "method": BSR, "terms": k, **_as_published(figures[task])}
-            for k, figures in published.TERMS.items()
-            for task in setting.tasks
-        ]
-        rows += [
-            {**common, **mean_and_spread(record["rmse"]["test_3"] for record in group)}
-            for common, group in grouped(records, "task", "method", "terms")
-        ]
-        table = _table(rows)
-        named = table.assign(K=[f"{r.method}, K={r.terms}" for r in table.itertuples()])
-        text = (
-            f"RMSE on test_3 ({over(setting.effort.replications)}). The paper's sampler has K "
-            "terms, our default at most K; these are runs of their own, with other random numbers "
-            "than those of `accuracy`. Genetic programming has no K.\n\n"
-            + wide(named, ["task"], "K")
-        )
-        return Section(text, {self.name: table})
-
-
-class Robustness(Accuracy):
-    """Errors with noise on the training rows."""
-
-    name = "robustness"
-    noises = _NOISES
-
-    def summarise(self, records: list[Record], setting: Setting) -> Section:
-        table = _table(_errors(records, "noise"))
-        text = (
-            "Our addition: Gaussian noise on the training rows, its standard deviation a part of "
-            "the root mean square of y; test rows have none, so that their RMSE tells how far the "
-            f"truth is ({over(setting.effort.noisy_replications)} at each noise). The paper has no "
-            "figures for this.\n\n" + wide(table, ["noise", "task", "dataset"], "method")
-        )
-        return Section(text, {self.name: table})
+def expressions(records: list[Record], setting: Setting) -> Section:
+    """Return typical formulas beside the truth."""
+    texts = {"truth": PAPER_FORMULAS, **published.EXPRESSIONS}
+    rows: list[tuple[str, str, str, float | None]] = [
+        (task, method, of[task], 0.0 if method == "truth" else None)
+        for method, of in texts.items()
+        for task in setting.tasks
+    ]
+    for task in setting.tasks:
+        for method in setting.methods:
+            runs = [r for r in records if (r["task"], r["method"]) == (task, method)]
+            runs.sort(key=lambda r: np.inf if r["rmse"]["test_3"] is None else r["rmse"]["test_3"])
+            typical = runs[(len(runs) - 1) // 2]
+            error = typical["rmse"]["test_3"]
+            rows.append((task, method, simplified(typical["formula"]), error))
+    table = _in_order(pd.DataFrame(rows, columns=["task", "method", "expression", "rmse"]))
+    lines = [(row.task, row.method, f"`{row.expression}`") for row in table.itertuples()]
+    text = (
+        "Of each method the formula whose error on test_3 is the median of its "
+        "replications, simplified by SymPy.\n\n" + markdown(("task", "method", "formula"), lines)
+    )
+    return Section(text, {"expressions": table})
 
 
 def simplified(text: str) -> str:
@@ -328,39 +238,180 @@ def simplified(text: str) -> str:
     return str(expression.xreplace(numbers))
 
 
-def _errors(records: list[Record], *more: str) -> list[dict[str, Any]]:
-    """Return mean and spread of the errors by task, data set and method."""
-    return [
-        {
-            **{name: common[name] for name in more},
-            "task": common["task"],
-            "dataset": dataset,
-            "method": common["method"],
-            **mean_and_spread(record["rmse"][dataset] for record in group),
-        }
-        for common, group in grouped(records, *more, "task", "method")
-        for dataset in DATASETS
+def terms(records: list[Record], setting: Setting) -> Section:
+    """Return the sensitivity to the number of terms."""
+    reported = [(t, BSR, k, of[t]) for k, of in published.TERMS.items() for t in setting.tasks]
+    values = [(r["task"], r["method"], r["terms"], r["rmse"]["test_3"]) for r in records]
+    table = summary(("task", "method", "terms"), values, reported)
+    named = table.assign(K=[f"{r.method}, K={r.terms}" for r in table.itertuples()])
+    text = (
+        f"RMSE on test_3 ({over(setting.effort.replications)}). The paper's sampler has K "
+        "terms, our default at most K; these are runs of their own, with other random numbers "
+        "than those of `accuracy`. Genetic programming has no K.\n\n" + wide(named, ["task"], "K")
+    )
+    return Section(text, {"terms": table})
+
+
+def robustness(records: list[Record], setting: Setting) -> Section:
+    """Return errors with noise on the training rows."""
+    values = [
+        (r["noise"], r["task"], name, r["method"], r["rmse"][name])
+        for r in records
+        for name in DATASETS
     ]
+    table = summary(("noise", "task", "dataset", "method"), values)
+    text = (
+        "Our addition: Gaussian noise on the training rows, its standard deviation a part of "
+        "the root mean square of y; test rows have none, so that their RMSE tells how far the "
+        f"truth is ({over(setting.effort.noisy_replications)} at each noise). The paper has no "
+        "figures for this.\n\n" + wide(table, ["noise", "task", "dataset"], "method")
+    )
+    return Section(text, {"robustness": table})
 
 
-def _exact(records: list[Record], setting: Setting) -> str:
-    """Return a table in Markdown: exact runs, and the median beyond the training range."""
-    lines = [["task", *setting.methods], ["---"] + ["---:"] * len(setting.methods)]
-    for task in setting.tasks:
-        cells = []
-        for method in setting.methods:
-            errors = [r["rmse"] for r in records if (r["task"], r["method"]) == (task, method)]
-            exact = sum(max(map(_error, one.values())) < _EXACT for one in errors)
-            beyond = [_error(one["test_3_6"]) for one in errors]
-            median = _number(statistics.median(beyond)) if beyond else "-"
-            cells.append(f"{exact} of {len(errors)}, {median}")
-        lines.append([task, *cells])
-    return markdown(lines)
+# Errors and sizes in the course of a run: at every acceptance, find or generation.
+
+_COLUMNS = ("trees", "train", "test_3", "nodes")
+# More steps of a run do not fit on paper.
+_MOST_STEPS = 1000
 
 
-def _error(value: float | None) -> float:
-    """Return an error; one that is not finite is the worst."""
-    return math.inf if value is None else value
+def follow(job: Job, setting: Setting) -> Record:
+    """Fit a task; return trees tried, errors and nodes at each step."""
+    sets = simulate(job.task, job.replication, job.seed)
+    seed = integer_seed(job.seed, job.task, job.replication, job.method, "training")
+    (X, y), (X_test, y_test) = sets["train"], sets["test_3"]
+    if job.method in POPULATIONS:
+        size = POPULATIONS[job.method]
+        found: list[Any] = list(evolve(X, y, size, setting.effort.generations, seed))
+        trees = [size * (i + 1) for i in range(len(found))]
+    else:
+        model = fitted(job.method, setting.effort, seed, X, y)
+        if job.method == PAPER:
+            steps = model.history_
+            test = [rmse(prediction, y_test) for prediction in model.staged_predict(X_test)]
+            return _kept(steps["trees"], steps["rmse"], test, steps["n_nodes"])
+        # What our search came upon, each better than the one before, and the answer. Of a find
+        # only its time is known, not the trees proposed until then.
+        found = [Formula(text, ["x0", "x1"]) for _, text in model.diagnostics_["found"]]
+        trees = [np.nan] * len(found) + [model.diagnostics_["proposals"]]
+        found.append(model.best_formula_)
+    train = [rmse(one.predict(X), y) for one in found]
+    test = [rmse(one.predict(X_test), y_test) for one in found]
+    return _kept(trees, train, test, [one.n_nodes for one in found])
+
+
+def _kept(*columns: Any) -> Record:
+    named = zip(_COLUMNS, columns, strict=True)
+    return {"steps": {name: np.asarray(column).tolist() for name, column in named}}
+
+
+def training(records: list[Record], setting: Setting) -> Section:
+    """Return errors and sizes in the course of one run of each task."""
+    parts = []
+    for record in records:
+        steps = {name: np.array(record["steps"][name], float) for name in _COLUMNS}
+        n = len(steps["trees"])
+        numbers = {"step": np.arange(1, n + 1), "pace": np.linspace(0, 1, n), **steps}
+        parts.append(pd.DataFrame({"task": record["task"], "method": record["method"], **numbers}))
+    table = pd.concat(parts, ignore_index=True)
+    text = (
+        "One run of each task. The paper's sampler at every acceptance, genetic programming's "
+        "best individual by generation, our default whenever its search came upon something "
+        "better; each evenly paced over the width of the plot. Sizes of our default count its "
+        "coefficients as well. The paper's own curves are only in its pictures."
+    )
+    return Section(text, {"training": table}, draw(table))
+
+
+def draw(table: pd.DataFrame) -> Any:
+    """Return the figure: a row of plots per task, errors to the left and sizes to the right."""
+    from matplotlib.figure import Figure
+
+    tasks = list(dict.fromkeys(table["task"]))
+    figure = Figure(figsize=(9, 2.4 * len(tasks)), layout="constrained")
+    axes = figure.subplots(len(tasks), 2, squeeze=False)
+    for (errors, sizes), task in zip(axes, tasks, strict=True):
+        for method, run in table[table["task"] == task].groupby("method", sort=False):
+            run = run.iloc[np.linspace(0, len(run) - 1, min(len(run), _MOST_STEPS)).astype(int)]
+            colour = f"C{METHODS.index(method)}"
+            # An exact fit has an error of 1e-15; what is below 1e-6 is the same to a reader.
+            errors.plot(run["pace"], run["train"].clip(lower=1e-6), color=colour, label=method)
+            errors.plot(run["pace"], run["test_3"].clip(lower=1e-6), color=colour, ls=":")
+            sizes.plot(run["pace"], run["nodes"], color=colour)
+        errors.set(yscale="log", ylabel="RMSE", title=f"{task}: errors (dotted: test_3)")
+        sizes.set(ylabel="nodes", title=f"{task}: size", ylim=(0, None))
+    axes[0, 0].legend(fontsize="small")
+    for ax in axes[-1]:
+        ax.set_xlabel("share of the run")
+    return figure
+
+
+# Peak memory.
+
+_CHILD = f"""
+import json, pickle, sys
+from {__name__} import measure
+print(json.dumps(measure(*pickle.load(sys.stdin.buffer))))
+"""
+
+
+def fit_in_fresh_process(job: Job, setting: Setting) -> Record:
+    """Fit a task; return the peak memory of the process before and after, in megabytes."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD], input=pickle.dumps((job, setting)), capture_output=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"measuring the memory of {job.method} failed:\n{done.stderr.decode()}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measure(job: Job, setting: Setting) -> Record:
+    """Do the same in this process."""
+    X, y = simulate(job.task, job.replication, job.seed)["train"]
+    seed = integer_seed(job.seed, job.task, job.replication, job.method, "memory")
+    if job.method in POPULATIONS:
+        # Its defaults: without low_memory it keeps the ancestors of the last generation.
+        model = gplearn_regressor(POPULATIONS[job.method], seed)
+        fit = model.set_params(generations=setting.effort.generations).fit
+    else:
+        fit = partial(fitted, job.method, setting.effort, seed)
+        # Load the compiled code first: it is there before any data.
+        units.load("paper" if job.method == PAPER else "tempered")
+    before = _peak()
+    fit(X, y)
+    peak = _peak()
+    return {"before": before, "peak": peak, "fit": peak - before}
+
+
+def _peak() -> float:
+    """Return the most memory this process has held so far, in megabytes."""
+    status = Path("/proc/self/status")
+    # Not getrusage, which on Linux starts with the peak of the process that started this one.
+    found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    if found is not None:
+        return int(found[1]) * 1024 / 1e6
+    try:
+        import resource
+    except ImportError:
+        raise RuntimeError(
+            "peak memory can only be measured on Linux and macOS; leave out the experiment memory"
+        ) from None
+    unit = 1e6 if sys.platform == "darwin" else 1e3  # bytes there, kilobytes elsewhere
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def memory(records: list[Record], setting: Setting) -> Section:
+    """Return peak memory by task and method."""
+    values = [(r["task"], name, r["method"], r[name]) for r in records for name in ("fit", "peak")]
+    table = summary(("task", "measure", "method"), values)
+    text = (
+        f"Megabytes ({over(setting.effort.memory_replications)} of each task): by how much the "
+        "peak of a fresh process grew during the fit (`fit`), and the peak itself (`peak`), "
+        "which is mostly Python, NumPy and compiled code. The paper claims less memory than "
+        "genetic programming without figures.\n\n" + wide(table, ["task", "measure"], "method")
+    )
+    return Section(text, {"memory": table})
 
 
 # Why the paper's sampler differs from its published figures: how long its chain is.
@@ -368,7 +419,6 @@ def _error(value: float | None) -> float:
 #: The authors' code ends a chain after this many rejections in a row.
 PATIENCE = 100
 _STOPPED = f"until {PATIENCE} rejections in a row"
-_SHOWN = ("train", "test_3")
 
 
 def _lengths(trees: int) -> list[int]:
@@ -381,67 +431,53 @@ def stopped_at(trees: np.ndarray, total: int) -> int:
 
     `trees` are the numbers of trees proposed until each acceptance, of `total` in the whole chain.
     """
-    waits = np.diff(np.append(trees, total))
-    return int(np.argmax(waits > PATIENCE)) if (waits > PATIENCE).any() else len(trees) - 1
+    waits = np.diff(np.append(trees, total)) > PATIENCE
+    return int(np.argmax(waits)) if waits.any() else len(trees) - 1
 
 
-def _staged_errors(job: Job, setting: Setting) -> Record:
-    """Run the chain of `accuracy` again, and keep the errors of the model it had at each length."""
-    data = simulate(job.task, job.replication, job.seed)
+def fit_in_stages(job: Job, setting: Setting) -> Record:
+    """Run the chain of `accuracy` again; return the errors of the model it had at each length."""
+    sets = simulate(job.task, job.replication, job.seed)
     seed = integer_seed(job.seed, job.task, job.replication, job.method, job.terms)
-    effort = setting.effort
-    model = fitted(regressor(job.method, effort, seed), data.X, data.y)
+    total = setting.effort.trees
+    model = fitted(job.method, setting.effort, seed, *sets["train"])
     trees = model.history_["trees"]
-    at = {str(n): int(np.searchsorted(trees, n, "right")) - 1 for n in _lengths(effort.trees)}
-    at[_STOPPED] = stopped_at(trees, effort.trees)
-    errors: dict[int, dict[str, float]] = {step: {} for step in at.values()}
-    for name, (X, y) in data.sets.items():
-        for step, prediction in enumerate(model.staged_predict(X)):
-            if step in errors:
-                errors[step][name] = rmse(prediction, y)
-    return {
-        "stopped": int(trees[at[_STOPPED]]) + PATIENCE,
-        "rmse": {length: errors[step] for length, step in at.items()},
-    }
+    at = {str(n): int(np.searchsorted(trees, n, "right")) - 1 for n in _lengths(total)}
+    at[_STOPPED] = stopped_at(trees, total)
+    errors: dict[str, dict[str, float]] = {key: {} for key in at}
+    for name, (X, y) in sets.items():
+        predictions = list(model.staged_predict(X))
+        for key, step in at.items():
+            errors[key][name] = rmse(predictions[step], y)
+    return {"stopped": int(trees[at[_STOPPED]]) + PATIENCE, "rmse": errors}
 
 
-class Length(Experiment):
-    """Errors of the paper's sampler by length of its chain."""
-
-    name = "length"
-
-    def jobs(self, setting: Setting) -> list[tuple[Job, Work]]:
-        work = partial(_staged_errors, setting=setting)
-        return [
-            (setting.job("length", PAPER, task, replication), work)
-            for replication in range(setting.effort.replications)
-            for task in setting.tasks
-            if PAPER in setting.methods
-        ]
-
-    def summarise(self, records: list[Record], setting: Setting) -> Section:
-        if not records:
-            return Section(f"{PAPER} was not asked for.", {})
-        lengths = {_STOPPED: _STOPPED}
-        lengths |= {str(n): f"{n:,} trees" for n in _lengths(setting.effort.trees)}
-        rows = []
-        for task in setting.tasks:
-            group = [record for record in records if record["task"] == task]
-            for dataset, figure in zip(DATASETS, published.RMSE[BSR][task], strict=True):
-                cell = {"task": task, "dataset": dataset}
-                rows.append({**cell, "length": BSR, **_as_published(figure)})
-                for length, name in lengths.items():
-                    errors = (record["rmse"][length][dataset] for record in group)
-                    rows.append({**cell, "length": name, **mean_and_spread(errors)})
-        table = pd.DataFrame(rows)
-        median = np.median([record["stopped"] for record in records])
-        shown = table[table["dataset"].isin(_SHOWN)]
-        text = (
-            "Our addition: the chains of *symbayes paper* in `accuracy`, and the RMSE of the state "
-            "that each was in after a number of trees; `accuracy` has the most probable formula of "
-            "all their draws instead. The paper does not say how long its chains were in effect. "
-            f"The authors' public code ends a chain after {PATIENCE} rejections in a row, which "
-            f"happens here after {median:.0f} trees (median), and begins again.\n\n"
-            + wide(shown, ["task", "dataset"], "length")
-        )
-        return Section(text, {self.name: table})
+def length(records: list[Record], setting: Setting) -> Section:
+    """Return errors of the paper's sampler by length of its chain."""
+    if not records:
+        return Section(f"{PAPER} was not asked for.", {})
+    names = {_STOPPED: _STOPPED}
+    names |= {str(n): f"{n:,} trees" for n in _lengths(setting.effort.trees)}
+    reported = [
+        (task, dataset, BSR, figure)
+        for task in setting.tasks
+        for dataset, figure in zip(DATASETS, published.RMSE[BSR][task], strict=True)
+    ]
+    values = [
+        (r["task"], dataset, name, r["rmse"][key][dataset])
+        for r in records
+        for dataset in DATASETS
+        for key, name in names.items()
+    ]
+    table = summary(("task", "dataset", "length"), values, reported)
+    median = np.median([record["stopped"] for record in records])
+    shown = table[table["dataset"].isin(["train", "test_3"])]
+    text = (
+        "Our addition: the chains of *symbayes paper* in `accuracy`, and the RMSE of the state "
+        "that each was in after a number of trees; `accuracy` has the most probable formula of "
+        "all their draws instead. The paper does not say how long its chains were in effect. "
+        f"The authors' public code ends a chain after {PATIENCE} rejections in a row, which "
+        f"happens here after {median:.0f} trees (median), and begins again.\n\n"
+        + wide(shown, ["task", "dataset"], "length")
+    )
+    return Section(text, {"length": table})
