@@ -132,7 +132,7 @@ def work(tasks: list[dict[str, Any]], options: argparse.Namespace, records: Any)
 
 
 def perform(task: dict[str, Any], data: Path) -> dict[str, Any]:
-    """Return the record of one fit: the formula found, whether it is right, and the seconds of its core."""
+    """Return the record of one fit: formula, whether it is right, and the seconds of its core."""
     from symbayes import BayesianSymbolicRegressor
     from symbayes.samplers.search import heuristics
 
