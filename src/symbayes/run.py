@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +19,7 @@ from .inputs.sampler_settings import TemperedSampler
 from .inputs.task import Task
 from .inputs.validation import LARGE, column_name, feature_names
 from .kernels import units
-from .posterior.diagnostics import cut_short, effort, history, nothing_new
+from .posterior.diagnostics import cut_short, effort, history
 from .posterior.posterior import NoFiniteModel, make_posterior, seconds_after
 from .posterior.prediction import AcceptedModels
 from .posterior.table import FormulaWriter, select
@@ -41,10 +40,16 @@ from .storage.checkpoint import CheckpointWriter, LoadedCheckpoint, begin_checkp
 _FOR_POSTERIOR, _FOR_TABLE = 0.6, 0.5
 
 
-def new_run(
-    model: Any, task: Task, target: str, began: float, client: Any, checkpoint: str | None
+def carry_out(
+    model: Any,
+    task: Task,
+    target: str,
+    began: float,
+    client: Any,
+    checkpoint: str | None = None,
+    stored: LoadedCheckpoint | None = None,
 ) -> tuple[Result, SamplingWarning | None]:
-    """Carry out a fit from its beginning, or with `warm_start` from the end of the earlier one.
+    """Carry out a fit: from its beginning, where an earlier one has ended, or where one is stored.
 
     Parameters
     ----------
@@ -59,51 +64,34 @@ def new_run(
     client : dask.distributed.Client or None
     checkpoint : str or None
         A new file to write the state of the run to.
+    stored : LoadedCheckpoint or None
+        The run to resume.
     """
     before = None
-    if model.warm_start:
-        earlier = getattr(model, "result_", None)
-        before = trace_to_extend(
-            None if earlier is None else earlier.run, task.problem, task.sampler,
-            int(model.chains), int(model.draws),
-        )  # fmt: skip
-        if before is None and earlier is not None:
-            warnings.warn(
-                "warm_start: there is no run to continue, so the fit starts from the beginning; a "
-                "model from a file, one fitted without warm_start, or one that had not warmed up "
-                "cannot be continued",
-                SamplingWarning,
-                stacklevel=3,
+    checkpoints: CheckpointWriter | None = None
+    if stored is not None:
+        began -= stored.seconds
+        entropy, checkpoints = stored.entropy, stored.writer()
+    else:
+        if model.warm_start:
+            earlier = getattr(model, "result_", None)
+            before = trace_to_extend(
+                None if earlier is None else earlier.run, task.problem, task.sampler,
+                int(model.chains), int(model.draws),
+            )  # fmt: skip
+            if before is None and earlier is not None:
+                warnings.warn(
+                    "warm_start: there is no run to continue, so the fit starts from the "
+                    "beginning; a model from a file, one fitted without warm_start, or one that "
+                    "had not warmed up cannot be continued",
+                    SamplingWarning,
+                    stacklevel=3,
+                )
+        entropy = task.random_state.randint(0, 2**31 - 1, size=4).tolist()
+        if checkpoint is not None:
+            checkpoints = begin_checkpoints(
+                checkpoint, model, task.table, entropy, RunState(before)
             )
-    entropy = task.random_state.randint(0, 2**31 - 1, size=4).tolist()
-    start = RunState(before)
-    checkpoints = None
-    if checkpoint is not None:
-        checkpoints = begin_checkpoints(checkpoint, model, task.table, entropy, start)
-    return _run(model, task, target, began, client, entropy, lambda: start, checkpoints, before)
-
-
-def resumed_run(
-    model: Any, task: Task, target: str, began: float, client: Any, stored: LoadedCheckpoint
-) -> tuple[Result, SamplingWarning | None]:
-    """Resume a run from its checkpoint; parameters are as for `new_run`."""
-    began -= stored.seconds
-    start = partial(stored.point, task, int(model.chains))
-    return _run(model, task, target, began, client, stored.entropy, start, stored.writer())
-
-
-def _run(
-    model: Any,
-    task: Task,
-    target: str,
-    began: float,
-    client: Any,
-    entropy: list[int],
-    start: Callable[[], RunState],
-    checkpoints: CheckpointWriter | None,
-    before: Trace | None = None,
-) -> tuple[Result, SamplingWarning | None]:
-    """Sample from a start on, and make the answers; `before` is the run that it continues."""
     problem, table, sampler = task.problem, task.table, task.sampler
     with Display(not callable(model.progress) and bool(model.progress)) as display:
         if not units.is_cached(sampler.name):
@@ -117,14 +105,15 @@ def _run(
         began += time.monotonic() - compiling  # which no time limit counts
         fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
         writer = FormulaWriter(fitter, feature_names(model), table.used)
-        point = start()
+        chains = int(model.chains)
+        point = RunState(before) if stored is None else stored.point(task, chains)
         watch = Watch(model.timeout, began)
         if model.timeout is not None:
             watch.keep_back(seconds_after(fitter))
         report = reporter_for(model.progress, display, writer, watch)
         # Chains share the cores; threads of the linear algebra would only get in their way.
         with threadpool_limits(1, user_api="blas"), watch:
-            with workers_for(model.n_jobs, int(model.chains), client) as workers:
+            with workers_for(model.n_jobs, chains, client) as workers:
                 save = None if checkpoints is None else partial(checkpoints.save, watch)
                 context = RunContext(workers, watch, report, save)
                 trace = point.trace if point.finished else _sample(
@@ -203,12 +192,11 @@ def _answers(
     diagnostics |= judge(trace, fitter.problem, posterior.leading_by_chain, names)
     diagnostics |= {"stacking_weights": None, "stacking_gain": None}
     verdict = diagnostics["verdict"]
-    has_names = hasattr(model, "feature_names_in_")
     result = Result(
         posterior=posterior,
         rows=table.sample(MOST_ROWS_KEPT),
         ranges=(table.columns.min(axis=1), table.columns.max(axis=1)),
-        column_names=feature_names(model) if has_names else None,
+        column_names=feature_names(model) if hasattr(model, "feature_names_in_") else None,
         target=target,
         formulas=formulas,
         formula_objects=objects,
@@ -242,7 +230,11 @@ def _warning(
     trace: Trace, before: Trace | None, converged: bool, verdict: str, checkpoint: str | None
 ) -> SamplingWarning | None:
     """Return what to say of a run that was cut short, had nothing to do, or has not converged."""
-    parts = nothing_new(before, trace) or cut_short(trace)
+    parts = cut_short(trace)
+    if before is not None and not trace.interrupted:
+        if trace.counts.sum() <= before.counts.sum():
+            nothing_left = "warm_start: there was nothing left to draw; "
+            parts = (nothing_left, Remedy.RAISE_DRAWS, " to continue")
     # At a time limit the verdict says as much, and why.
     if not converged and (parts is None or (trace.timed_out and not trace.interrupted)):
         warning = ConvergenceWarning(verdict)

@@ -146,7 +146,9 @@ def test_a_column_of_all_formulas_has_probability_one():
 def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
     draws = [[tree("exp", "lt", 0, a=0.5)]] * 3 + [[tree("sin", "lt", 0)], [tree("cos", "lt", 1)]]
     calls = []
-    monkeypatch.setattr("symbayes.fitting.model.polish", lambda trees, *_: calls.append(1) or trees)
+    monkeypatch.setattr(
+        "symbayes.fitting.model.polish", lambda terms, _: calls.append(1) or terms.trees
+    )
     monkeypatch.setattr(
         "symbayes.posterior.table.rounded", lambda expression, *_: calls.append(2) or expression
     )
@@ -187,7 +189,7 @@ def test_formulas_that_turn_out_equal_do_not_count_twice(monkeypatch):
     monkeypatch.setattr("symbayes.posterior.posterior._POLISHED", 2)
     polished = []
     monkeypatch.setattr(
-        "symbayes.fitting.model.polish", lambda trees, *_: polished.append(1) or trees
+        "symbayes.fitting.model.polish", lambda terms, _: polished.append(1) or terms.trees
     )
     draws = [[tree("cube", 0)]] * 3 + [[tree("*", 0, "square", 0)]] * 2
     posterior([*draws, [tree("+", "exp", "lt", 0, 1)], [tree("+", "sin", "lt", 0, 1)]])

@@ -39,6 +39,43 @@ _SEEN = 1.0e-9
 _PART = 64
 
 
+class SomeRows:
+    """At most 2,000 rows of a table, evenly spaced, and what residuals there say about all rows.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_columns, n_rows or more)
+    y, weights : ndarray of shape (n_rows,)
+    noise_prior : sequence
+        Shape and scale of the prior of the noise variance, in units of residuals.
+    n : float, optional
+        The number of rows that these stand for; by default the sum of their weights.
+    """
+
+    def __init__(self, columns, y, weights, noise_prior, n: float | None = None):
+        some = slice(None, None, -(-len(y) // MOST_ROWS))
+        self._columns = columns[:, : len(y)][:, some]
+        self._y, self._root = y[some], np.sqrt(weights[some])
+        self.n = float(weights.sum()) if n is None else n
+        self.multiplicity = self.n / max(float(weights[some].sum()), 1e-300)
+        self.noise_prior = float(noise_prior[0]), float(noise_prior[1])
+
+    def __len__(self) -> int:
+        return len(self._y)
+
+    def squares(self, residual: np.ndarray) -> float:
+        """Return the sum of squares on all rows, and of what the prior of the noise adds."""
+        nu, lam = self.noise_prior
+        return nu * lam + self.multiplicity * float(np.sum(residual**2))
+
+    def log_likelihood_of(self, residual: np.ndarray) -> float:
+        """Return the collapsed log-likelihood; minus infinity for residuals that are not finite."""
+        squares = self.squares(residual)
+        if not np.isfinite(squares):
+            return -np.inf
+        return -0.5 * (self.n - 1.0 + self.noise_prior[0]) * float(np.log(squares))
+
+
 class LeastSquares(NamedTuple):
     """A fit of terms that are centred and scaled to weighted length one."""
 
@@ -156,10 +193,8 @@ def coefficients(values: np.ndarray, y: np.ndarray, root: np.ndarray) -> np.ndar
     if scaled is None:
         return None
     columns, unit = scaled
-    try:
-        return np.linalg.lstsq(columns.T, y * root, rcond=None)[0] / unit
-    except np.linalg.LinAlgError:  # numbers too extreme for it
-        return None
+    solution = _shortest(columns.T, y * root)
+    return None if solution is None else solution / unit
 
 
 def fitted_values(values: np.ndarray, weighted_y: np.ndarray, root: np.ndarray) -> np.ndarray:
@@ -170,10 +205,9 @@ def fitted_values(values: np.ndarray, weighted_y: np.ndarray, root: np.ndarray) 
     scaled = _in_units(_with_intercept(values))
     if scaled is not None:
         design = scaled[0].T
-        try:
-            return design @ np.linalg.lstsq(design * root[:, None], weighted_y, rcond=None)[0]
-        except np.linalg.LinAlgError:
-            pass
+        solution = _shortest(design * root[:, None], weighted_y)
+        if solution is not None:
+            return design @ solution
     return np.full(len(weighted_y), weighted_y @ root / (root @ root))
 
 
@@ -186,14 +220,21 @@ def exact_coefficients(
         return None
     design, unit = scaled[0].T, scaled[1]
     solution, left = np.zeros(len(unit)), y
+    for _ in range(2):  # the second time it takes out the rounding errors of the first
+        more = _shortest(design * root[:, None], left * root)
+        if more is None:
+            return None
+        solution = solution + more
+        left = y - design @ solution
+    return solution[1:] / unit[1:], left
+
+
+def _shortest(design: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """Return the shortest solution; None if numbers are too extreme for it."""
     try:
-        for _ in range(2):  # the second time it takes out the rounding errors of the first
-            weighted = design * root[:, None]
-            solution = solution + np.linalg.lstsq(weighted, left * root, rcond=None)[0]
-            left = y - design @ solution
+        return np.linalg.lstsq(design, y, rcond=None)[0]
     except np.linalg.LinAlgError:
         return None
-    return solution[1:] / unit[1:], left
 
 
 def solve_blocks(blocks: Iterable[np.ndarray]) -> np.ndarray | None:

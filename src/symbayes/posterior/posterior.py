@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -139,14 +140,9 @@ def make_posterior(fitter: Fitter, trace: Trace, deadline: Deadline | None = Non
         raise NoFiniteModel
     nu, lam = problem.data.noise_prior.tolist()
     mixture = Mixture(
-        models,
-        problem.y_mean,
-        problem.y_scale,
-        problem.y_spread,
-        problem.data.n,
-        (nu, lam),
+        models, problem.y_mean, problem.y_scale, problem.y_spread, problem.data.n, (nu, lam),
         fitter.plug_in,
-    )
+    )  # fmt: skip
     return Posterior(
         states=states,
         draws=draws,
@@ -215,34 +211,26 @@ def state_key(state: State) -> tuple[bytes, ...]:
 def inclusion(states: list[State], n_columns: int) -> np.ndarray:
     """Return for each column the probability that a formula uses it."""
     uses = np.zeros(n_columns)
-    known: dict[bytes, set[int]] = {}
     for state in states:
-        uses[columns_of(state, known)] += state.weight
+        uses[columns_of(state)] += state.weight
     # A column of all formulas has probability 1, not 0.999999999999996.
     return np.minimum(np.round(uses, _DECIMALS), 1.0)
 
 
-def columns_of(state: State, known: dict[bytes, set[int]] | None = None) -> np.ndarray:
-    """Return the columns of the problem that a state uses; not those that cancel, as in `x*z/x`.
-
-    Those of each tree are put into `known`, where states have trees in common.
-    """
-    known = {} if known is None else known
-    used: set[int] = set()
-    for tree in state.trees:
-        key = tree.tobytes()
-        if key not in known:
-            known[key] = _columns_of_tree(tree)
-        used |= known[key]
+def columns_of(state: State) -> np.ndarray:
+    """Return the columns of the problem that a state uses; not those that cancel, as in `x*z/x`."""
+    used: set[int] = set().union(*(_columns_of_tree(tree.tobytes()) for tree in state.trees))
     return np.array(sorted(used), dtype=np.int64)
 
 
-def _columns_of_tree(tree: np.ndarray) -> set[int]:
+@lru_cache(maxsize=2**14)  # states have trees in common
+def _columns_of_tree(nodes: bytes) -> frozenset[int]:
+    tree = np.frombuffer(nodes, NODE)
     columns = tree["feature"][tree["op"] == opcodes.FEATURE].tolist()
     if np.isin(tree["op"], (opcodes.DIV, opcodes.INV)).any():  # else nothing cancels
         expression = to_expression(tree, range(max(columns) + 1))
         columns = ex.features(collected(expression))
-    return set(columns)
+    return frozenset(columns)
 
 
 def thin(states: list[State], most: int) -> list[State]:
