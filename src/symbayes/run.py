@@ -231,10 +231,9 @@ def _warning(
 ) -> SamplingWarning | None:
     """Return what to say of a run that was cut short, had nothing to do, or has not converged."""
     parts = cut_short(trace)
-    if before is not None and not trace.interrupted:
-        if trace.counts.sum() <= before.counts.sum():
-            nothing_left = "warm_start: there was nothing left to draw; "
-            parts = (nothing_left, Remedy.RAISE_DRAWS, " to continue")
+    some_left = before is None or trace.interrupted or trace.counts.sum() > before.counts.sum()
+    if not some_left:
+        parts = "warm_start: there was nothing left to draw; ", Remedy.RAISE_DRAWS, " to continue"
     # At a time limit the verdict says as much, and why.
     if not converged and (parts is None or (trace.timed_out and not trace.interrupted)):
         warning = ConvergenceWarning(verdict)

@@ -321,16 +321,17 @@ def polished(groups: list[Group], fitter: Fitter, deadline: Deadline) -> list[Gr
     only the first is still polished; at the deadline all polishing stops.
     """
     done: set[Model] = set()
-    work = 0.0
+    budget = Budget(fitter, deadline.cut_short)
+    columns = np.arange(len(fitter.columns))
     while True:
-        sizes = [_size(one.model) for one in groups]
-        places = to_polish(sizes, [one.model.mse for one in groups])
-        todo = [i for i in places if groups[i].model not in done]
+        models = [one.model for one in groups]
+        sizes = [ex.n_nodes(expression_of(model, columns)) for model in models]
+        places = to_polish(sizes, [model.mse for model in models])
+        todo = [i for i in places if models[i] not in done]
         for i in todo:
-            if not may_polish(len(done), work, deadline.cut_short):
+            if not budget.allows(models[i]):
                 return _merge_equal_fits(groups)
-            work += fitter.work(groups[i].model.state)
-            groups[i] = replace(groups[i], model=fitter.polished(groups[i].model, deadline.over))
+            groups[i] = replace(groups[i], model=fitter.polished(models[i], deadline.over))
             done.add(groups[i].model)
         if not todo:
             return groups
@@ -342,9 +343,19 @@ def to_polish(sizes: Sequence[int], errors: Sequence[float]) -> list[int]:
     return list(dict.fromkeys([*range(len(sizes))[:_POLISHED], *front(sizes, errors).tolist()]))
 
 
-def may_polish(done: int, work: float, stop: Callable[[], bool]) -> bool:
-    """Return whether to polish one more formula; the first always is."""
-    return done == 0 or (work < _MOST_POLISHING and not stop())
+class Budget:
+    """What may be spent on constants of formulas, one after the other; the first always is done."""
+
+    def __init__(self, fitter: Fitter, stop: Callable[[], bool]):
+        self._fitter, self._stop = fitter, stop
+        self._spent: float | None = None
+
+    def allows(self, model: Model) -> bool:
+        """Return whether to do one more formula, and count it if so."""
+        if self._spent is not None and (self._spent >= _MOST_POLISHING or self._stop()):
+            return False
+        self._spent = (self._spent or 0.0) + self._fitter.work(model.state)
+        return True
 
 
 def front(sizes: Sequence[int], errors: Sequence[float]) -> np.ndarray:
@@ -377,9 +388,3 @@ def _merge_equal_fits(groups: list[Group]) -> list[Group]:
             shadows[len(merged)] = shadow
             merged.append(one)
     return sorted(merged, key=lambda one: -one.weight)
-
-
-def _size(model: Model) -> int:
-    """Return the number of nodes of a formula as it is shown."""
-    columns = 1 + max((int(tree["feature"].max()) for tree in model.state.trees), default=0)
-    return ex.n_nodes(expression_of(model, np.arange(columns)))
