@@ -153,6 +153,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     >>> model = BayesianSymbolicRegressor(operators=["+", "*", "square", "cube"], random_state=0)
     >>> model.fit(X, y).best_formula_.text(digits=4)
     '8*x1**3 + 8*x0**2 - 15'
+    >>> lower, upper = model.predict_interval([[1, 1]])
+    >>> bool(lower[0] <= 1.0 <= upper[0])
+    True
+    >>> model.formulas_by_chain(n=1)["chain"].tolist(), model.chain_weights_
+    ([0, 1, 2, 3], array([0.25, 0.25, 0.25, 0.25]))
+    >>> float(model.combined("stack").chain_weights_.sum().round(12))
+    1.0
     """
 
     # For subclasses: whether a display ends with the verdict, and what a checkpoint notes about
@@ -285,8 +292,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ------
         ModelFileError
             If there is no checkpoint that can be read, or if it is of another version of symbayes.
-        ValueError
-            If the table is another one.
 
         Examples
         --------
@@ -359,16 +364,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         -------
         lower, upper : ndarray of shape (n_rows,)
             nan where no formula has a finite value.
-
-        Examples
-        --------
-        >>> from symbayes import BayesianSymbolicRegressor
-        >>> from symbayes.datasets import paper_task
-        >>> X, y = paper_task("f2", random_state=0)
-        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
-        >>> lower, upper = model.predict_interval([[1, 1]])
-        >>> bool(lower[0] <= 1.0 <= upper[0])
-        True
         """
         check_level("predict_interval", level)
         check_choice("kind", kind, _KINDS)
@@ -408,11 +403,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_rows, n_columns)
-        y : array-like of shape (n_rows,)
-            What was observed there.
-        sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts.
+        X, y, sample_weight
+            Rows as for `fit`.
 
         Returns
         -------
@@ -513,30 +505,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     def combined(self: Model, how: str) -> Model:
         """Return the same fit with its chains combined in another way, without a run.
 
-        Predictions, intervals, `formulas_`, `best_formula_` and `inclusion_probability` are those
-        that ``combine=how`` would have given. This model stays as it is.
-
-        Parameters
-        ----------
-        how : "pool" or "stack"
-            As the parameter `combine`.
-
-        Returns
-        -------
-        BayesianSymbolicRegressor
-
-        Examples
-        --------
-        >>> from symbayes import BayesianSymbolicRegressor
-        >>> from symbayes.datasets import paper_task
-        >>> X, y = paper_task("f2", random_state=0)
-        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
-        >>> model.chain_weights_
-        array([0.25, 0.25, 0.25, 0.25])
-        >>> float(model.combined("stack").chain_weights_.sum().round(12))
-        1.0
-        >>> model.formulas_by_chain(n=1)["chain"].tolist()
-        [0, 1, 2, 3]
+        `how` is as the parameter `combine`. Predictions, intervals, formulas and probabilities are
+        those that a fit with it would have given. This model stays as it is.
         """
         check_is_fitted(self)
         check_choice("how", how, WAYS)
@@ -558,18 +528,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         Path
-            Where it was written.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from symbayes import BayesianSymbolicRegressor
-        >>> from symbayes.datasets import paper_task
-        >>> X, y = paper_task("f2", random_state=0)
-        >>> model = BayesianSymbolicRegressor(["square", "cube"], draws=50, tune=50, random_state=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.fit(X, y).report(f"{folder}/f2.html").name
-        'f2.html'
         """
         return write_report(self._fitted, self, path, title)
 
@@ -651,11 +609,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
     def _keep(self, result: Result, warning: SamplingWarning | None = None) -> None:
         """Set the attributes of a fitted model, and tell the caller of `fit` what needs care."""
-        self.result_ = result
-        self.formulas_ = result.formulas
-        self.formula_objects_ = result.formula_objects
+        self.result_, self.diagnostics_ = result, result.diagnostics
+        self.formulas_, self.formula_objects_ = result.formulas, result.formula_objects
         self.best_formula_ = result.best_formula
-        self.diagnostics_ = result.diagnostics
         if result.history is not None:
             self.history_ = result.history
         elif hasattr(self, "history_"):
@@ -673,7 +629,6 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> Bayesi
     Parameters
     ----------
     path : str or path-like
-        The file.
     max_bytes : int, default=100_000_000
         Larger files are refused, before they are read.
 

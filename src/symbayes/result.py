@@ -38,10 +38,7 @@ _COLUMNS_SHOWN = 5
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a fit has made.
-
-    Rows that its methods take have been validated, and have all columns of the user's table.
-    """
+    """What a fit has made. Rows for its methods are validated, with all columns of the user."""
 
     posterior: Posterior
     """The draws, the models that predictions are made of, and the formulas as fitted models."""

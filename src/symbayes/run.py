@@ -20,7 +20,7 @@ from .inputs.task import Task
 from .inputs.validation import LARGE, column_name, feature_names
 from .kernels import units
 from .posterior.diagnostics import cut_short, effort, history
-from .posterior.posterior import NoFiniteModel, make_posterior, seconds_after
+from .posterior.posterior import make_posterior, seconds_after
 from .posterior.prediction import AcceptedModels
 from .posterior.table import FormulaWriter, select
 from .posterior.verdict import judge
@@ -51,21 +51,9 @@ def carry_out(
 ) -> tuple[Result, SamplingWarning | None]:
     """Carry out a fit: from its beginning, where an earlier one has ended, or where one is stored.
 
-    Parameters
-    ----------
-    model : BayesianSymbolicRegressor
-        Of it only the parameters are read, and with `warm_start` the result of the earlier fit.
-    task : Task
-        Table, problem and sampler that these parameters make.
-    target : str
-        Name of y.
-    began : float
-        When the fit began, by `time.monotonic`; a time limit counts from there.
-    client : dask.distributed.Client or None
-    checkpoint : str or None
-        A new file to write the state of the run to.
-    stored : LoadedCheckpoint or None
-        The run to resume.
+    Of the estimator only the parameters are read, and with `warm_start` the result of the earlier
+    fit; `target` is the name of y, `began` when the fit began by `time.monotonic`, and `checkpoint`
+    a new file for the state of the run.
     """
     before = None
     checkpoints: CheckpointWriter | None = None
@@ -175,13 +163,7 @@ def _answers(
 ) -> tuple[Result, str]:
     """Return the result of a run, and its verdict on the draws before any advice on stacking."""
     stopped, deadline, table = watch.interrupted, watch.deadline, task.table
-    try:
-        posterior = make_posterior(fitter, trace, deadline.share(_FOR_POSTERIOR))
-    except NoFiniteModel:
-        raise ValueError(
-            "the coefficients of all formulas found are too large or too small for a number; "
-            "rescale y or columns of extreme size"
-        ) from None
+    posterior = make_posterior(fitter, trace, deadline.share(_FOR_POSTERIOR))
     models = posterior.formula_models
     formulas, objects = writer.table(models, deadline.share(_FOR_TABLE))
     rmse = writer.one_standard_error_rmse(models)

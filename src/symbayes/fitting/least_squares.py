@@ -1,18 +1,9 @@
 """Least squares, once: every fit outside the compiled code.
 
-Linear ones take terms by their values, one row of an array per term. All of them work in units of
-the largest value of each, so that no square overflows or vanishes, and add an intercept unless they
-centre. They differ in what is asked for:
-
-- `fit_standardised`: everything a model is made of; `BlockFitter` finds the same on large tables
-- `residuals`: what is left, twice orthogonalised, or nan where a term is redundant
-- `remainder`: the same for terms that are standardised already
-- `coefficients`, `fitted_values`: the shortest solution, where terms may be redundant
-- `exact_coefficients`: a solution whose own rounding errors are taken out
-- `solve_blocks`: a solution on more rows than are held at once
-
-Each keeps its own order of operations: results are reproducible to the last bit. `refit` is for
-constants that are not coefficients.
+Linear ones take terms by their values, one row of an array per term, work in units of the largest
+value of each, so that no square overflows or vanishes, and add an intercept unless they centre.
+They differ in what is asked for, and each keeps its own order of operations: results are
+reproducible to the last bit. `refit` is for constants that are not coefficients.
 """
 
 from __future__ import annotations
@@ -120,11 +111,7 @@ def fit_standardised(values: np.ndarray, y: np.ndarray, weights: np.ndarray) -> 
 class BlockFitter:
     """Fits trees to a large table, in blocks of rows: nothing of its size is made on the way.
 
-    Parameters
-    ----------
-    problem : Problem
-    y : ndarray
-        The response in units of `problem.y_scale`, about its mean; the known terms are still in it.
+    `y` is the response about its mean in units of `problem.y_scale`, the known terms still in it.
     """
 
     def __init__(self, problem: Problem, y: np.ndarray):
@@ -170,16 +157,17 @@ class BlockFitter:
 
 
 def residuals(values: np.ndarray, y: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """Return the residuals of terms times the roots of the weights; nan where there is no fit."""
+    """Return residuals times the roots of the weights; nan where a term is redundant, or no fit."""
     scaled = _in_units(_with_intercept(values))
     if scaled is None:
         return np.full(len(y), np.nan)
     q, r = np.linalg.qr((scaled[0] * root).T)
-    target = y * root
     if np.abs(np.diag(r)).min() < _REDUNDANT * np.abs(r).max():
         return np.full(len(y), np.nan)
-    rest = target - q @ (q.T @ target)
-    return rest - q @ (q.T @ rest)
+    rest = y * root
+    for _ in range(2):  # the second time it takes out the rounding errors of the first
+        rest = rest - q @ (q.T @ rest)
+    return rest
 
 
 def remainder(columns: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -297,7 +285,14 @@ def refit(residual: Residual, values: np.ndarray, unit: float = 1.0) -> np.ndarr
         size = float(np.sqrt(np.mean(before**2)))
         if not 0.0 < size < np.inf:
             return values
-        scale = _scales(residual, values, before, unit)
+        columns = slopes(residual, values, before, unit)
+        with np.errstate(all="ignore"):
+            # How far each constant moves the residuals by about 1. By the largest entry first:
+            # squares of extreme numbers overflow or vanish.
+            largest = np.abs(columns).max(axis=0)
+            scale = 1.0 / (largest * np.sqrt(np.mean((columns / largest) ** 2, axis=0)))
+        plain = np.where(values == 0.0, unit, np.abs(values))
+        scale = np.where(np.isfinite(scale) & (scale > 0.0), scale, plain)
         tolerance = _NOISY_TOLERANCE if size > _NOISE else _TOLERANCE
 
         def scaled(z, start=values, size=size, scale=scale):
@@ -342,14 +337,3 @@ def slopes(residual: Residual, values: np.ndarray, base: np.ndarray, unit: float
         if np.isfinite(change):
             result[:, i] = difference / increment
     return result
-
-
-def _scales(residual: Residual, values: np.ndarray, base: np.ndarray, unit: float) -> np.ndarray:
-    """Return by how much each constant has to change for the residuals to change by about 1."""
-    columns = slopes(residual, values, base, unit)
-    largest = np.abs(columns).max(axis=0)
-    with np.errstate(all="ignore"):
-        # By the largest entry first: squares of extreme numbers overflow or vanish.
-        natural = 1.0 / (largest * np.sqrt(np.mean((columns / largest) ** 2, axis=0)))
-    plain = np.where(values == 0.0, unit, np.abs(values))
-    return np.where(np.isfinite(natural) & (natural > 0.0), natural, plain)

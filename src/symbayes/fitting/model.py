@@ -32,14 +32,8 @@ def freedom(
 ) -> float | np.ndarray:
     """Return the degrees of freedom of the noise: what is left of rows and belief, at least one.
 
-    Parameters
-    ----------
-    n : float or ndarray
-        Sum of the row weights.
-    fitted : float
-        Constants at their best values on these rows, the intercept included.
-    noise_prior : tuple
-        Shape and scale of the prior of the noise: its shape is what the belief is worth in rows.
+    `n` is the sum of the row weights, `fitted` the number of constants at their best values, the
+    intercept included. The shape of the prior is what the belief is worth in rows.
     """
     shape, scale = noise_prior
     return np.maximum(n + (shape if scale > _NO_BELIEF else 0.0) - fitted, 1.0)
@@ -50,7 +44,7 @@ class State:
     """One state of the chains, as often as they were in it."""
 
     trees: tuple[np.ndarray, ...]
-    """Nodes of each term."""
+    """Nodes of each term, the known ones first."""
     weight: float
     """Posterior probability of this very state among the draws."""
     log_likelihood: float
@@ -65,10 +59,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One state of the chain with its least-squares fit.
-
-    "Scaled" is y less its mean, in units of its spread: squares of it are safe whatever y is.
-    """
+    """A state with its least-squares fit; "scaled" is y less its mean, in units of its spread."""
 
     state: State
     intercept: float
@@ -108,20 +99,12 @@ class Model:
 class Fitter:
     """Fits states to the training rows.
 
-    Parameters
-    ----------
-    problem : Problem
-    y, weights : ndarray
-        The response in its own units, and the row weights.
-    plug_in : bool
-        Whether coefficients and noise are plugged in, as the paper does, or integrated out.
+    `y` is in its own units. With `plug_in` coefficients and noise are plugged in, as by the paper,
+    else integrated out.
     """
 
     def __init__(self, problem: Problem, y: np.ndarray, weights: np.ndarray, plug_in: bool):
-        self.problem = problem
-        self.weights = weights
-        self.plug_in = plug_in
-        self._y = y
+        self.problem, self.weights, self.plug_in, self._y = problem, weights, plug_in, y
         self.columns = problem.data.x.reshape(-1, len(problem.data.y))
         self._blocks: BlockFitter | None = None
         if len(y) > LARGE and not plug_in:
@@ -133,10 +116,7 @@ class Fitter:
         return self._y / self.problem.y_scale - self.problem.y_mean / self.problem.y_scale
 
     def fit(self, state: State) -> Model | None:
-        """Return a state with its fit; None if a coefficient is too large or small for a number.
-
-        The known terms are the first of its trees.
-        """
+        """Return a state with its fit; None if a coefficient is too large or small for a number."""
         solved = None if self._blocks is None else self._blocks.fit(state.trees)
         if solved is None:
             y = self.scaled_y

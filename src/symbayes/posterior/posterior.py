@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -39,10 +40,6 @@ _DECIMALS = 12
 _POLISHED, _MOST_POLISHING = 20, 6_000_000
 
 
-class NoFiniteModel(RuntimeError):
-    """Every formula found has a coefficient that is too large or too small for a number."""
-
-
 @dataclass(frozen=True, eq=False)
 class Draws:
     """The draws of one chain, as positions in a list of distinct states."""
@@ -71,7 +68,7 @@ class Posterior:
     states: list[State]
     """The distinct states that it visited, most probable first where chains are pooled."""
     draws: list[Draws]
-    """Which of them each draw was, one entry per chain."""
+    """Those of each chain."""
     chain_weights: np.ndarray
     """How much each chain counts; they sum to 1. All the same where chains are pooled."""
     mixture: Mixture
@@ -83,7 +80,7 @@ class Posterior:
 
     @property
     def formula_models(self) -> list[tuple[float, Model]]:
-        """The formulas with their probabilities."""
+        """The formulas with their probabilities, as tables and files want them."""
         return [(group.weight, group.model) for group in self.groups]
 
     @property
@@ -123,11 +120,6 @@ def make_posterior(fitter: Fitter, trace: Trace, deadline: Deadline | None = Non
 
     As many models and formulas are fitted as there is time for until the deadline. After a Ctrl-C
     the constants of all formulas but the first are left as they are.
-
-    Raises
-    ------
-    NoFiniteModel
-        If no state can be fitted.
     """
     problem, deadline = fitter.problem, deadline or Deadline()
     most = _most_fits(fitter)
@@ -137,7 +129,10 @@ def make_posterior(fitter: Fitter, trace: Trace, deadline: Deadline | None = Non
         groups = group(states, fitter, min(most, LISTED), deadline.share(_FOR_FORMULAS))
         groups = polished(groups, fitter, deadline)
     if not models or not groups:
-        raise NoFiniteModel
+        raise ValueError(
+            "the coefficients of all formulas found are too large or too small for a number; "
+            "rescale y or columns of extreme size"
+        )
     nu, lam = problem.data.noise_prior.tolist()
     mixture = Mixture(
         models, problem.y_mean, problem.y_scale, problem.y_spread, problem.data.n, (nu, lam),
@@ -175,26 +170,22 @@ def collect(trace: Trace, known: Sequence[np.ndarray] = ()) -> tuple[list[State]
 
     The known terms are put before the trees of each.
     """
-    total: dict[tuple[int, bytes], list] = {}
+    found: dict[tuple[int, bytes], list] = {}  # chain, place in it, weight, weighted noise
     keys = []
     for chain, weights in zip(trace.chains, trace.weights, strict=True):
         share = weights / (weights.sum() * len(trace.chains))
         kept = np.flatnonzero(weights)
         keys.append([(chain.n_terms[i], chain.nodes[i].tobytes()) for i in kept])
         for i, key in zip(kept, keys[-1], strict=True):
-            entry = total.setdefault(key, [chain, i, 0.0, 0.0])
+            entry = found.setdefault(key, [chain, i, 0.0, 0.0])
             entry[2] += share[i]
             entry[3] += share[i] * chain.numbers[i][NOISE_VARIANCE]
-    order = sorted(total, key=lambda key: -total[key][2])
-    states = [
-        State(
-            trees=(*known, *split_terms(chain.nodes[i], chain.n_terms[i])),
-            weight=weight,
-            log_likelihood=float(chain.numbers[i][LOG_LIKELIHOOD]),
-            noise_variance=weighted_noise / weight,
-        )
-        for chain, i, weight, weighted_noise in (total[key] for key in order)
-    ]
+    order = sorted(found, key=lambda key: -found[key][2])
+    states = []
+    for chain, i, weight, noise in (found[key] for key in order):
+        trees = (*known, *split_terms(chain.nodes[i], chain.n_terms[i]))
+        log_likelihood = float(chain.numbers[i][LOG_LIKELIHOOD])
+        states.append(State(trees, weight, log_likelihood, noise / weight))
     place = {key: i for i, key in enumerate(order)}
     draws = [
         Draws(np.array([place[key] for key in chain], dtype=np.int64), weights[weights > 0])
@@ -288,10 +279,9 @@ def group(states: list[State], fitter: Fitter, most: int, deadline: Deadline) ->
     fitted function. It is shown by its simplest member, with the best constants seen. There are no
     more than `most`, and no further ones after the deadline.
     """
-    by_structure: dict[tuple, list[int]] = {}
+    by_structure: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for i, state in enumerate(states):
-        key = structure(concatenated(state.trees), len(state.trees))
-        by_structure.setdefault(key, []).append(i)
+        by_structure[structure(concatenated(state.trees), len(state.trees))].append(i)
     ranked = sorted(by_structure.values(), key=lambda some: -sum(states[i].weight for i in some))
     shown: list[Group] = []
     lost = 0.0
@@ -299,11 +289,7 @@ def group(states: list[State], fitter: Fitter, most: int, deadline: Deadline) ->
         if shown and deadline.over():
             break
         members = [states[i] for i in places]
-        fewest = min(state.n_nodes for state in members)
-        best = max(
-            (state for state in members if state.n_nodes == fewest),
-            key=lambda state: state.log_likelihood,
-        )
+        best = min(members, key=lambda state: (state.n_nodes, -state.log_likelihood))
         # What holds on the rows that were looked at may not on all.
         model = fitter.fit(fitter.tidied(best)) or fitter.fit(best)
         weight = sum(state.weight for state in members)

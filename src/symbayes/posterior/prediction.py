@@ -34,12 +34,11 @@ class Mixture:
     """Fitted models with their probabilities: the posterior, as predictions need it."""
 
     models: list[tuple[float, Model]]
-    """Probabilities, which sum to 1, and models."""
+    """Probabilities, which sum to 1, and models, fitted to y about its mean in units of a scale."""
     y_mean: float
     y_scale: float
-    """In units of which the models are fitted."""
     y_spread: float
-    """Standard deviation of y on the training rows; the same but for known terms."""
+    """Standard deviation of y on the training rows; that is the scale, but for known terms."""
     n: float
     """Sum of the row weights."""
     noise_prior: tuple[float, float]
