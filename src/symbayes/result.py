@@ -18,10 +18,9 @@ from .formula.formula import Formula
 from .inputs.validation import Table
 from .posterior import verdict
 from .posterior.diagnostics import Diagnostics
-from .posterior.posterior import Posterior
+from .posterior.posterior import Posterior, front
 from .posterior.prediction import FAR, AcceptedModels
 from .posterior.stacking import reweighted, stack
-from .posterior.table import pareto, select
 from .samplers.sampling import Earlier
 
 #: Training rows that are kept for plots, reports and ArviZ, at most.
@@ -110,7 +109,8 @@ class Result:
     @property
     def pareto(self) -> pd.DataFrame:
         """The formulas to which no other is both shorter and closer, the shortest first."""
-        return pareto(self.formulas)
+        table = self.formulas
+        return table.iloc[front(table["n_nodes"].to_numpy(), table["rmse"].to_numpy())]
 
     @property
     def inclusion(self) -> pd.Series:
@@ -122,8 +122,15 @@ class Result:
         return pd.Series(probability, index=index, name="inclusion probability")
 
     def select(self, rule: str) -> int:
-        """Return the place of the best formula by a rule."""
-        return select(self.formulas, rule, self.one_standard_error_rmse)
+        """Return the place of the best formula by a rule of `parameters.RULES`."""
+        if rule == "probability":
+            return 0
+        rmse = self.formulas["rmse"].to_numpy()
+        if rule == "accuracy":
+            return int(np.argmin(rmse))
+        close = np.flatnonzero(rmse <= max(self.one_standard_error_rmse, rmse.min()))
+        # Among the simplest of them the most probable, which comes first.
+        return int(close[np.argmin(self.formulas["n_nodes"].to_numpy()[close])])
 
     def predict(self, X: np.ndarray, return_std: bool = False) -> Any:
         """Return what the posterior predicts, and its spread; warn of rows that need care."""
@@ -253,16 +260,11 @@ def combined(result: Result, how: str, rule: str) -> Result:
         result = with_stacking(result)
         weights = np.array(result.diagnostics["stacking_weights"])
     result = with_diagnostics(result, **verdict.combined(result.diagnostics, is_stacked))
-    if np.array_equal(weights, posterior.chain_weights):
-        return replace(result)
-    posterior, order = reweighted(posterior, weights)
-    formulas = result.formulas.iloc[order].reset_index(drop=True)
-    formulas["probability"] = [min(1.0, one.weight) for one in posterior.groups]
-    result = replace(
-        result,
-        posterior=posterior,
-        formulas=formulas,
-        formula_objects=[result.formula_objects[i] for i in order],
-    )
-    result = replace(result, best=result.select(rule))
-    return with_diagnostics(result, leading_by_chain=posterior.leading_by_chain)
+    if not np.array_equal(weights, posterior.chain_weights):
+        posterior, order = reweighted(posterior, weights)
+        formulas = result.formulas.iloc[order].reset_index(drop=True)
+        formulas["probability"] = [min(1.0, one.weight) for one in posterior.groups]
+        objects = [result.formula_objects[i] for i in order]
+        result = replace(result, posterior=posterior, formulas=formulas, formula_objects=objects)
+        result = with_diagnostics(result, leading_by_chain=posterior.leading_by_chain)
+    return replace(result, best=result.select(rule))

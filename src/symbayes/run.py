@@ -22,7 +22,7 @@ from .kernels import units
 from .posterior.diagnostics import cut_short, effort, history
 from .posterior.posterior import make_posterior, seconds_after
 from .posterior.prediction import AcceptedModels
-from .posterior.table import FormulaWriter, select
+from .posterior.table import FormulaWriter
 from .posterior.verdict import judge
 from .result import MOST_ROWS_KEPT, Result, combined, with_diagnostics, with_stacking
 from .samplers.run.clock import Watch
@@ -182,7 +182,7 @@ def _answers(
         target=target,
         formulas=formulas,
         formula_objects=objects,
-        best=select(formulas, model.model_selection, rmse),
+        best=0,
         one_standard_error_rmse=rmse,
         diagnostics=diagnostics,
         history=history(trace, fitter.problem) if fitter.plug_in else None,
@@ -191,7 +191,7 @@ def _answers(
     if diagnostics["chains_disagree"]:
         with contextlib.suppress(OutOfTime):
             result = with_stacking(result, deadline)
-    result = combined(result, model.combine, model.model_selection)
+    result = combined(result, model.combine, model.model_selection)  # which finds the best formula
     found = _formulas_of(trace.search, writer, deadline)
     return with_diagnostics(result, found=found), verdict
 

@@ -33,14 +33,9 @@ _PART = 64
 class SomeRows:
     """At most 2,000 rows of a table, evenly spaced, and what residuals there say about all rows.
 
-    Parameters
-    ----------
-    columns : ndarray of shape (n_columns, n_rows or more)
-    y, weights : ndarray of shape (n_rows,)
-    noise_prior : sequence
-        Shape and scale of the prior of the noise variance, in units of residuals.
-    n : float, optional
-        The number of rows that these stand for; by default the sum of their weights.
+    Columns may be longer than y. `noise_prior` is the shape and the scale of the prior of the noise
+    variance, in units of residuals; `n` is the number of rows that these stand for, by default the
+    sum of their weights.
     """
 
     def __init__(self, columns, y, weights, noise_prior, n: float | None = None):
@@ -68,13 +63,15 @@ class SomeRows:
 
 
 class LeastSquares(NamedTuple):
-    """A fit of terms that are centred and scaled to weighted length one."""
+    """A fit of terms that are centred and scaled to weighted length one.
+
+    The product of the inverse root with its transpose is the inverse of their correlation matrix.
+    """
 
     centre: np.ndarray
     length: np.ndarray
     beta: np.ndarray
     inverse_root: np.ndarray
-    """Its product with its transpose is the inverse of the correlation matrix."""
     rss: float
 
 

@@ -35,29 +35,23 @@ _DIGITS = 1.0e-9
 
 
 class Deviations(NamedTuple):
-    """How well the data know constants."""
+    """How well the data know constants: standard deviations, if these rows were all there are.
+
+    Besides, how far each moves y by its spread, which of them others can make up for, so that the
+    data know them only together, and how many directions among them the data see.
+    """
 
     deviation: np.ndarray
-    """Standard deviation of each, if these rows were all there are."""
     natural: np.ndarray
-    """How far each moves y by its spread."""
     loose: np.ndarray
-    """Which of them others can make up for, so that the data know them only together."""
     n_seen: int
-    """Directions among them that the data see."""
 
 
 class TrainingRows(SomeRows):
     """Some training rows, and what the residuals of an expression are there.
 
-    Parameters
-    ----------
-    columns, y, weights, noise_prior, n
-        As for `SomeRows`; residuals are in units of `y_scale`.
-    y_scale : float
-        Spread of y.
-    places : sequence of int, optional
-        How expressions number these columns; by default from 0 on.
+    Parameters are those of `SomeRows`. Residuals are in units of `y_scale`, the spread of y, and
+    `places` says how expressions number the columns, by default from 0 on.
     """
 
     def __init__(

@@ -42,23 +42,22 @@ _POLISHED, _MOST_POLISHING = 20, 6_000_000
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The draws of one chain, as positions in a list of distinct states."""
+    """The draws of one chain, as positions in a list of distinct states, and how much each counts.
+
+    That is 1, or how long the paper's sampler held it.
+    """
 
     state: np.ndarray
     weight: np.ndarray
-    """How much each counts: 1, or how long the paper's sampler held it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Draws that are the same formula."""
+    """A formula: its probability, how it is shown, and which of the states it is."""
 
     weight: float
-    """Its probability."""
     model: Model
-    """How it is shown."""
     members: frozenset[int]
-    """Which of the states it is."""
 
 
 @dataclass(frozen=True, eq=False)

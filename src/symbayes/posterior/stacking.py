@@ -1,14 +1,7 @@
 """Several chains, one answer: pooled, or stacked where they have not agreed.
 
 Stacking weights are those with which the mixture of the chains predicts best the rows that it has
-not seen: Yao, Vehtari and Gelman (2022), "Stacking for non-mixing Bayesian computations: the curse
-and blessing of multimodal posteriors", JMLR 23.
-
-How well a chain predicts a row that it has not seen is found without fitting it again. Given its
-trees, a model without a row is known exactly: leverages tell how coefficients, residual sum of
-squares and likelihood change. What is left to chance is which trees a chain without the row would
-have visited; for that its draws are weighted by the ratio of their likelihoods without and with the
-row (importance sampling; ratios are truncated as by Ionides, 2008).
+not seen (Yao, Vehtari and Gelman, 2022). How each chain predicts them is on the theory page.
 """
 
 from __future__ import annotations
@@ -39,12 +32,14 @@ PRIOR = 0.1
 
 
 class Stacking(NamedTuple):
-    """How to weigh the chains, and what it is good for."""
+    """Weights of the chains, which sum to 1, and what they gain over equal ones.
+
+    That is the log predictive density of all rows, each left out in turn, less that of pooled
+    chains.
+    """
 
     weights: np.ndarray
-    """One for each chain; they sum to 1."""
     gain: float
-    """Log predictive density of all rows, each left out in turn, less that of pooled chains."""
 
 
 def stack(posterior: Posterior, rows: Table, stop: Callable[[], bool] = lambda: False) -> Stacking:

@@ -15,7 +15,7 @@ from ..formula import expression as ex
 from ..formula.formula import DIGITS, Formula
 from ..formula.rewriting import collected
 from ..kernels import opcodes
-from .posterior import Budget, Posterior, front, to_polish
+from .posterior import Budget, Posterior, to_polish
 
 # Formulas, from the most probable on, for which simple constants are looked for.
 _ROUNDED = 5
@@ -139,26 +139,6 @@ def formula_table(
             "rounded": pd.Series(rounded, dtype=object),
         }
     )
-
-
-def select(formulas: pd.DataFrame, rule: str, limit: float) -> int:
-    """Return the place of the best formula in a table by a rule of `parameters.RULES`.
-
-    `limit` is the RMSE whose square is one standard error above the smallest.
-    """
-    if rule == "probability":
-        return 0
-    rmse = formulas["rmse"].to_numpy()
-    if rule == "accuracy":
-        return int(np.argmin(rmse))
-    close = np.flatnonzero(rmse <= max(limit, rmse.min()))
-    # Among the simplest of them the most probable, which comes first.
-    return int(close[np.argmin(formulas["n_nodes"].to_numpy()[close])])
-
-
-def pareto(formulas: pd.DataFrame) -> pd.DataFrame:
-    """Return the formulas to which no other is both shorter and closer, the shortest first."""
-    return formulas.iloc[front(formulas["n_nodes"].to_numpy(), formulas["rmse"].to_numpy())]
 
 
 def formulas_by_chain(posterior: Posterior, formulas: pd.DataFrame, n: int) -> pd.DataFrame:
