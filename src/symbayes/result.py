@@ -154,9 +154,8 @@ class Result:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the central interval of observations, or of means without noise."""
         tail = 0.5 * (1.0 - level)
-        (lower, upper), left_out = self.posterior.mixture.quantiles(
-            self._in_use(X), (tail, 1.0 - tail), noise
-        )
+        levels = tail, 1.0 - tail
+        (lower, upper), left_out = self.posterior.mixture.quantiles(self._in_use(X), levels, noise)
         self._warn_of_left_out(left_out)
         return lower, upper
 
@@ -183,9 +182,8 @@ class Result:
         value = np.array(list(ex.constants(expression))) * list(ex.signs(expression))
         std, df = training.deviations(expression)
         reach = std * stats.t.ppf(0.5 + 0.5 * level, df)
-        return pd.DataFrame(
-            {"value": value, "std": std, "lower": value - reach, "upper": value + reach}
-        )
+        ends = {"lower": value - reach, "upper": value + reach}
+        return pd.DataFrame({"value": value, "std": std, **ends})
 
     def _in_use(self, X: np.ndarray) -> np.ndarray:
         """Return the columns in use; warn once of rows well outside the training range."""
@@ -215,16 +213,13 @@ class Result:
         """Warn once of rows where a share of the draws, or all, have no finite value."""
         rows, nowhere = int((left_out > _NONE).sum()), int((left_out > 1 - _NONE).sum())
         if rows:
+            all_of_them = f"; none has one on {nowhere} of them, where predictions are nan"
             self._warn_once(
                 "no value by all formulas" if nowhere else "no value by some formulas",
                 f"some formulas have no finite value on {rows} of {len(left_out)} rows and were "
                 f"left out there (up to {max(left_out.max(), 0.01):.0%} of the posterior)"
-                + (
-                    f"; none has one on {nowhere} of them, where predictions are nan"
-                    if nowhere
-                    else ""
-                )
-                + ". Training rows like these, or operators that have a value everywhere (log, "
+                f"{all_of_them if nowhere else ''}"
+                ". Training rows like these, or operators that have a value everywhere (log, "
                 "sqrt and / have not), would help.",
                 level=5,
             )
@@ -246,9 +241,8 @@ def with_stacking(result: Result, deadline: Deadline | None = None) -> Result:
     if result.diagnostics["stacking_weights"] is not None:
         return result
     found = stack(result.posterior, result.rows, (deadline or Deadline()).over)
-    return with_diagnostics(
-        result, stacking_weights=found.weights.tolist(), stacking_gain=found.gain
-    )
+    weights = found.weights.tolist()
+    return with_diagnostics(result, stacking_weights=weights, stacking_gain=found.gain)
 
 
 def combined(result: Result, how: str, rule: str) -> Result:

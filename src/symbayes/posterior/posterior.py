@@ -250,17 +250,16 @@ def _fit_all(
     weighted: list[tuple[float, Model]] = []
     n = _FIRST_FITS if deadline.is_set else most
     while True:
-        chosen = [(state_key(state), state) for state in thin(states, n)]
-        for key, state in chosen:
+        kept = []
+        for state in thin(states, n):
+            key = state_key(state)
             if key not in fits:
                 if weighted and deadline.over():
                     return weighted
                 fits[key] = fitter.fit(state)
-        kept = [
-            (state.weight, replace(model, state=state))
-            for key, state in chosen
-            if (model := fits[key]) is not None
-        ]
+            model = fits[key]
+            if model is not None:
+                kept.append((state.weight, replace(model, state=state)))
         total = sum(weight for weight, _ in kept)
         weighted = [(weight / total, model) for weight, model in kept]
         if n >= min(most, len(states)):

@@ -172,20 +172,11 @@ def chain_densities(
 
     Densities are those of y in units of its scale, minus infinity where a chain has no model
     without the row. Of a row that counts several times one is left out, as if they stood one below
-    the other. The scale of y, of which the prior of the noise is a part, is that of all rows.
+    the other. The scale of y, of which the prior of the noise is a part, is that of all rows. The
+    fits of the mixture are on all rows, which may be more than these.
 
-    Parameters
-    ----------
-    mixture : Mixture
-        Fits on all rows.
-    shares : ndarray of shape (n_chains, n_models)
-        How much of each chain each model of the mixture is.
-    n_draws : sequence of int
-        How many draws of a chain those are.
-    X, y, weights : ndarray
-        Training rows with the columns in use, all or some of them, y in its own units.
-    stop : callable
-        Whether it has to be given up: it raises OutOfTime.
+    `shares` says how much of each chain, by row, each model of the mixture is, and `n_draws` how
+    many draws of a chain those are. When it is time to `stop`, it raises OutOfTime.
     """
     scaled_y = y / mixture.y_scale - mixture.y_mean / mixture.y_scale
     columns = np.ascontiguousarray(X.T)
