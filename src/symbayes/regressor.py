@@ -124,10 +124,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         The same formulas, with ``str()``, ``.sympy()``, ``.latex()`` and ``.predict(X)``.
     best_formula_ : Formula
         The best one by `model_selection`.
-    pareto_ : DataFrame
-        Of `formulas_` those to which no other is both shorter and closer, the shortest first.
-    chain_weights_ : ndarray
-        How much each chain counts in all answers, by `combine`; the weights sum to 1.
     history_ : DataFrame
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from .cautions import ConvergenceWarning, Remedy, SamplingWarning
 from .deadline import Deadline, OutOfTime
 from .fitting.model import Fitter
+from .inputs.problem import Problem
 from .inputs.sampler_settings import TemperedSampler
 from .inputs.task import Task
 from .inputs.validation import LARGE, column_name, feature_names
@@ -55,7 +57,7 @@ def carry_out(
     fit; `target` is the name of y, `began` when the fit began by `time.monotonic`, and `checkpoint`
     a new file for the state of the run.
     """
-    before = None
+    before, chains = None, int(model.chains)
     checkpoints: CheckpointWriter | None = None
     if stored is not None:
         began -= stored.seconds
@@ -65,7 +67,7 @@ def carry_out(
             earlier = getattr(model, "result_", None)
             before = trace_to_extend(
                 None if earlier is None else earlier.run, task.problem, task.sampler,
-                int(model.chains), int(model.draws),
+                chains, int(model.draws),
             )  # fmt: skip
             if before is None and earlier is not None:
                 warnings.warn(
@@ -80,6 +82,7 @@ def carry_out(
             checkpoints = begin_checkpoints(
                 checkpoint, model, task.table, entropy, RunState(before)
             )
+    path = None if checkpoints is None else checkpoints.path
     problem, table, sampler = task.problem, task.table, task.sampler
     with Display(not callable(model.progress) and bool(model.progress)) as display:
         if not units.is_cached(sampler.name):
@@ -93,7 +96,6 @@ def carry_out(
         began += time.monotonic() - compiling  # which no time limit counts
         fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
         writer = FormulaWriter(fitter, feature_names(model), table.used)
-        chains = int(model.chains)
         point = RunState(before) if stored is None else stored.point(task, chains)
         watch = Watch(model.timeout, began)
         if model.timeout is not None:
@@ -104,9 +106,19 @@ def carry_out(
             with workers_for(model.n_jobs, chains, client) as workers:
                 save = None if checkpoints is None else partial(checkpoints.save, watch)
                 context = RunContext(workers, watch, report, save)
-                trace = point.trace if point.finished else _sample(
-                    model, task, entropy, context, point, checkpoints
-                )  # fmt: skip
+                trace = point.trace
+                if not point.finished:
+                    with _explained(problem, path):
+                        trace = sample(
+                            sampler,
+                            problem,
+                            tune=sampler.tune if model.tune is None else int(model.tune),
+                            draws=int(model.draws),
+                            guesses=task.guesses,
+                            seeds=np.random.SeedSequence(entropy).spawn(chains),
+                            run=context,
+                            before=point,
+                        )
             assert trace is not None
             if checkpoints is not None and not point.finished:
                 checkpoints.finish(watch, trace)
@@ -115,30 +127,14 @@ def carry_out(
             result = replace(result, run=remember(trace, problem, sampler))
         if model._shows_verdict:
             display.conclude(result.diagnostics["verdict"])
-    path = None if checkpoints is None else checkpoints.path
     return result, _warning(trace, before, result.diagnostics["converged"], verdict, path)
 
 
-def _sample(
-    model: Any,
-    task: Task,
-    entropy: list[int],
-    context: RunContext,
-    point: RunState,
-    checkpoints: CheckpointWriter | None,
-) -> Trace:
-    sampler, problem = task.sampler, task.problem
+@contextlib.contextmanager
+def _explained(problem: Problem, path: str | None) -> Iterator[None]:
+    """Say what to do where sampling has failed."""
     try:
-        return sample(
-            sampler,
-            problem,
-            tune=sampler.tune if model.tune is None else int(model.tune),
-            draws=int(model.draws),
-            guesses=task.guesses,
-            seeds=np.random.SeedSequence(entropy).spawn(int(model.chains)),
-            run=context,
-            before=point,
-        )
+        yield
     except NoStart:
         raise ValueError(
             f"no model of {problem.most_terms} terms could be found that is finite on all rows and "
@@ -146,10 +142,9 @@ def _sample(
             "columns of extreme size"
         ) from None
     except ClusterError as error:
-        if checkpoints is None:
+        if path is None:
             raise
-        advice = Remedy.RESUME.value.format(path=checkpoints.path)
-        raise ClusterError(f"{error}; {advice}") from error
+        raise ClusterError(f"{error}; {Remedy.RESUME.value.format(path=path)}") from error
 
 
 def _answers(

@@ -224,7 +224,7 @@ def judge(
     """
     measured = list(agreements(trace.chains, trace.weights, problem, names))
     limit = exact_rss(problem)
-    # Exact is a run of which the second half of all draws are those of an exact formula.
+    # The second half of the draws of each chain tells what the formula found leaves.
     exact = (
         trace.settled
         and trace.state.exact
