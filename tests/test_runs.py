@@ -134,10 +134,10 @@ def test_a_timeout_that_is_not_reached_changes_nothing(noisy):
 def test_ctrl_c_after_sampling_keeps_the_model(monkeypatch):
     polished = []
 
-    def interrupted(trees, *rest):
-        polished.append(trees)
+    def interrupted(terms, stop):
+        polished.append(terms)
         signal.raise_signal(signal.SIGINT)
-        return trees
+        return terms.trees
 
     monkeypatch.setattr(fitting, "polish", interrupted)
     model = small(operators=["+", "*", "lt"], draws=100, chains=2).fit(X, NOISY)

@@ -18,10 +18,9 @@ from .formula.formula import Formula
 from .inputs.validation import Table
 from .posterior import verdict
 from .posterior.diagnostics import Diagnostics
-from .posterior.posterior import Posterior
+from .posterior.posterior import Posterior, front
 from .posterior.prediction import FAR, AcceptedModels
 from .posterior.stacking import reweighted, stack
-from .posterior.table import pareto, select
 from .samplers.sampling import Earlier
 
 #: Training rows that are kept for plots, reports and ArviZ, at most.
@@ -38,10 +37,7 @@ _COLUMNS_SHOWN = 5
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a fit has made.
-
-    Rows that its methods take have been validated, and have all columns of the user's table.
-    """
+    """What a fit has made. Rows for its methods are validated, with all columns of the user."""
 
     posterior: Posterior
     """The draws, the models that predictions are made of, and the formulas as fitted models."""
@@ -113,7 +109,8 @@ class Result:
     @property
     def pareto(self) -> pd.DataFrame:
         """The formulas to which no other is both shorter and closer, the shortest first."""
-        return pareto(self.formulas)
+        table = self.formulas
+        return table.iloc[front(table["n_nodes"].to_numpy(), table["rmse"].to_numpy())]
 
     @property
     def inclusion(self) -> pd.Series:
@@ -125,8 +122,15 @@ class Result:
         return pd.Series(probability, index=index, name="inclusion probability")
 
     def select(self, rule: str) -> int:
-        """Return the place of the best formula by a rule."""
-        return select(self.formulas, rule, self.one_standard_error_rmse)
+        """Return the place of the best formula by a rule of `parameters.RULES`."""
+        if rule == "probability":
+            return 0
+        rmse = self.formulas["rmse"].to_numpy()
+        if rule == "accuracy":
+            return int(np.argmin(rmse))
+        close = np.flatnonzero(rmse <= max(self.one_standard_error_rmse, rmse.min()))
+        # Among the simplest of them the most probable, which comes first.
+        return int(close[np.argmin(self.formulas["n_nodes"].to_numpy()[close])])
 
     def predict(self, X: np.ndarray, return_std: bool = False) -> Any:
         """Return what the posterior predicts, and its spread; warn of rows that need care."""
@@ -150,9 +154,8 @@ class Result:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the central interval of observations, or of means without noise."""
         tail = 0.5 * (1.0 - level)
-        (lower, upper), left_out = self.posterior.mixture.quantiles(
-            self._in_use(X), (tail, 1.0 - tail), noise
-        )
+        levels = tail, 1.0 - tail
+        (lower, upper), left_out = self.posterior.mixture.quantiles(self._in_use(X), levels, noise)
         self._warn_of_left_out(left_out)
         return lower, upper
 
@@ -179,9 +182,8 @@ class Result:
         value = np.array(list(ex.constants(expression))) * list(ex.signs(expression))
         std, df = training.deviations(expression)
         reach = std * stats.t.ppf(0.5 + 0.5 * level, df)
-        return pd.DataFrame(
-            {"value": value, "std": std, "lower": value - reach, "upper": value + reach}
-        )
+        ends = {"lower": value - reach, "upper": value + reach}
+        return pd.DataFrame({"value": value, "std": std, **ends})
 
     def _in_use(self, X: np.ndarray) -> np.ndarray:
         """Return the columns in use; warn once of rows well outside the training range."""
@@ -211,16 +213,13 @@ class Result:
         """Warn once of rows where a share of the draws, or all, have no finite value."""
         rows, nowhere = int((left_out > _NONE).sum()), int((left_out > 1 - _NONE).sum())
         if rows:
+            all_of_them = f"; none has one on {nowhere} of them, where predictions are nan"
             self._warn_once(
                 "no value by all formulas" if nowhere else "no value by some formulas",
                 f"some formulas have no finite value on {rows} of {len(left_out)} rows and were "
                 f"left out there (up to {max(left_out.max(), 0.01):.0%} of the posterior)"
-                + (
-                    f"; none has one on {nowhere} of them, where predictions are nan"
-                    if nowhere
-                    else ""
-                )
-                + ". Training rows like these, or operators that have a value everywhere (log, "
+                f"{all_of_them if nowhere else ''}"
+                ". Training rows like these, or operators that have a value everywhere (log, "
                 "sqrt and / have not), would help.",
                 level=5,
             )
@@ -242,9 +241,8 @@ def with_stacking(result: Result, deadline: Deadline | None = None) -> Result:
     if result.diagnostics["stacking_weights"] is not None:
         return result
     found = stack(result.posterior, result.rows, (deadline or Deadline()).over)
-    return with_diagnostics(
-        result, stacking_weights=found.weights.tolist(), stacking_gain=found.gain
-    )
+    weights = found.weights.tolist()
+    return with_diagnostics(result, stacking_weights=weights, stacking_gain=found.gain)
 
 
 def combined(result: Result, how: str, rule: str) -> Result:
@@ -256,16 +254,11 @@ def combined(result: Result, how: str, rule: str) -> Result:
         result = with_stacking(result)
         weights = np.array(result.diagnostics["stacking_weights"])
     result = with_diagnostics(result, **verdict.combined(result.diagnostics, is_stacked))
-    if np.array_equal(weights, posterior.chain_weights):
-        return replace(result)
-    posterior, order = reweighted(posterior, weights)
-    formulas = result.formulas.iloc[order].reset_index(drop=True)
-    formulas["probability"] = [min(1.0, one.weight) for one in posterior.groups]
-    result = replace(
-        result,
-        posterior=posterior,
-        formulas=formulas,
-        formula_objects=[result.formula_objects[i] for i in order],
-    )
-    result = replace(result, best=result.select(rule))
-    return with_diagnostics(result, leading_by_chain=posterior.leading_by_chain)
+    if not np.array_equal(weights, posterior.chain_weights):
+        posterior, order = reweighted(posterior, weights)
+        formulas = result.formulas.iloc[order].reset_index(drop=True)
+        formulas["probability"] = [min(1.0, one.weight) for one in posterior.groups]
+        objects = [result.formula_objects[i] for i in order]
+        result = replace(result, posterior=posterior, formulas=formulas, formula_objects=objects)
+        result = with_diagnostics(result, leading_by_chain=posterior.leading_by_chain)
+    return replace(result, best=result.select(rule))

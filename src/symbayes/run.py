@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,14 +16,15 @@ from threadpoolctl import threadpool_limits
 from .cautions import ConvergenceWarning, Remedy, SamplingWarning
 from .deadline import Deadline, OutOfTime
 from .fitting.model import Fitter
+from .inputs.problem import Problem
 from .inputs.sampler_settings import TemperedSampler
 from .inputs.task import Task
 from .inputs.validation import LARGE, column_name, feature_names
 from .kernels import units
-from .posterior.diagnostics import cut_short, effort, history, nothing_new
-from .posterior.posterior import NoFiniteModel, make_posterior, seconds_after
+from .posterior.diagnostics import cut_short, effort, history
+from .posterior.posterior import make_posterior, seconds_after
 from .posterior.prediction import AcceptedModels
-from .posterior.table import FormulaWriter, select
+from .posterior.table import FormulaWriter
 from .posterior.verdict import judge
 from .result import MOST_ROWS_KEPT, Result, combined, with_diagnostics, with_stacking
 from .samplers.run.clock import Watch
@@ -41,69 +42,47 @@ from .storage.checkpoint import CheckpointWriter, LoadedCheckpoint, begin_checkp
 _FOR_POSTERIOR, _FOR_TABLE = 0.6, 0.5
 
 
-def new_run(
-    model: Any, task: Task, target: str, began: float, client: Any, checkpoint: str | None
-) -> tuple[Result, SamplingWarning | None]:
-    """Carry out a fit from its beginning, or with `warm_start` from the end of the earlier one.
-
-    Parameters
-    ----------
-    model : BayesianSymbolicRegressor
-        Of it only the parameters are read, and with `warm_start` the result of the earlier fit.
-    task : Task
-        Table, problem and sampler that these parameters make.
-    target : str
-        Name of y.
-    began : float
-        When the fit began, by `time.monotonic`; a time limit counts from there.
-    client : dask.distributed.Client or None
-    checkpoint : str or None
-        A new file to write the state of the run to.
-    """
-    before = None
-    if model.warm_start:
-        earlier = getattr(model, "result_", None)
-        before = trace_to_extend(
-            None if earlier is None else earlier.run, task.problem, task.sampler,
-            int(model.chains), int(model.draws),
-        )  # fmt: skip
-        if before is None and earlier is not None:
-            warnings.warn(
-                "warm_start: there is no run to continue, so the fit starts from the beginning; a "
-                "model from a file, one fitted without warm_start, or one that had not warmed up "
-                "cannot be continued",
-                SamplingWarning,
-                stacklevel=3,
-            )
-    entropy = task.random_state.randint(0, 2**31 - 1, size=4).tolist()
-    start = RunState(before)
-    checkpoints = None
-    if checkpoint is not None:
-        checkpoints = begin_checkpoints(checkpoint, model, task.table, entropy, start)
-    return _run(model, task, target, began, client, entropy, lambda: start, checkpoints, before)
-
-
-def resumed_run(
-    model: Any, task: Task, target: str, began: float, client: Any, stored: LoadedCheckpoint
-) -> tuple[Result, SamplingWarning | None]:
-    """Resume a run from its checkpoint; parameters are as for `new_run`."""
-    began -= stored.seconds
-    start = partial(stored.point, task, int(model.chains))
-    return _run(model, task, target, began, client, stored.entropy, start, stored.writer())
-
-
-def _run(
+def carry_out(
     model: Any,
     task: Task,
     target: str,
     began: float,
     client: Any,
-    entropy: list[int],
-    start: Callable[[], RunState],
-    checkpoints: CheckpointWriter | None,
-    before: Trace | None = None,
+    checkpoint: str | None = None,
+    stored: LoadedCheckpoint | None = None,
 ) -> tuple[Result, SamplingWarning | None]:
-    """Sample from a start on, and make the answers; `before` is the run that it continues."""
+    """Carry out a fit: from its beginning, where an earlier one has ended, or where one is stored.
+
+    Of the estimator only the parameters are read, and with `warm_start` the result of the earlier
+    fit; `target` is the name of y, `began` when the fit began by `time.monotonic`, and `checkpoint`
+    a new file for the state of the run.
+    """
+    before, chains = None, int(model.chains)
+    checkpoints: CheckpointWriter | None = None
+    if stored is not None:
+        began -= stored.seconds
+        entropy, checkpoints = stored.entropy, stored.writer()
+    else:
+        if model.warm_start:
+            earlier = getattr(model, "result_", None)
+            before = trace_to_extend(
+                None if earlier is None else earlier.run, task.problem, task.sampler,
+                chains, int(model.draws),
+            )  # fmt: skip
+            if before is None and earlier is not None:
+                warnings.warn(
+                    "warm_start: there is no run to continue, so the fit starts from the "
+                    "beginning; a model from a file, one fitted without warm_start, or one that "
+                    "had not warmed up cannot be continued",
+                    SamplingWarning,
+                    stacklevel=3,
+                )
+        entropy = task.random_state.randint(0, 2**31 - 1, size=4).tolist()
+        if checkpoint is not None:
+            checkpoints = begin_checkpoints(
+                checkpoint, model, task.table, entropy, RunState(before)
+            )
+    path = None if checkpoints is None else checkpoints.path
     problem, table, sampler = task.problem, task.table, task.sampler
     with Display(not callable(model.progress) and bool(model.progress)) as display:
         if not units.is_cached(sampler.name):
@@ -117,19 +96,29 @@ def _run(
         began += time.monotonic() - compiling  # which no time limit counts
         fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
         writer = FormulaWriter(fitter, feature_names(model), table.used)
-        point = start()
+        point = RunState(before) if stored is None else stored.point(task, chains)
         watch = Watch(model.timeout, began)
         if model.timeout is not None:
             watch.keep_back(seconds_after(fitter))
         report = reporter_for(model.progress, display, writer, watch)
         # Chains share the cores; threads of the linear algebra would only get in their way.
         with threadpool_limits(1, user_api="blas"), watch:
-            with workers_for(model.n_jobs, int(model.chains), client) as workers:
+            with workers_for(model.n_jobs, chains, client) as workers:
                 save = None if checkpoints is None else partial(checkpoints.save, watch)
                 context = RunContext(workers, watch, report, save)
-                trace = point.trace if point.finished else _sample(
-                    model, task, entropy, context, point, checkpoints
-                )  # fmt: skip
+                trace = point.trace
+                if not point.finished:
+                    with _explained(problem, path):
+                        trace = sample(
+                            sampler,
+                            problem,
+                            tune=sampler.tune if model.tune is None else int(model.tune),
+                            draws=int(model.draws),
+                            guesses=task.guesses,
+                            seeds=np.random.SeedSequence(entropy).spawn(chains),
+                            run=context,
+                            before=point,
+                        )
             assert trace is not None
             if checkpoints is not None and not point.finished:
                 checkpoints.finish(watch, trace)
@@ -138,30 +127,14 @@ def _run(
             result = replace(result, run=remember(trace, problem, sampler))
         if model._shows_verdict:
             display.conclude(result.diagnostics["verdict"])
-    path = None if checkpoints is None else checkpoints.path
     return result, _warning(trace, before, result.diagnostics["converged"], verdict, path)
 
 
-def _sample(
-    model: Any,
-    task: Task,
-    entropy: list[int],
-    context: RunContext,
-    point: RunState,
-    checkpoints: CheckpointWriter | None,
-) -> Trace:
-    sampler, problem = task.sampler, task.problem
+@contextlib.contextmanager
+def _explained(problem: Problem, path: str | None) -> Iterator[None]:
+    """Say what to do where sampling has failed."""
     try:
-        return sample(
-            sampler,
-            problem,
-            tune=sampler.tune if model.tune is None else int(model.tune),
-            draws=int(model.draws),
-            guesses=task.guesses,
-            seeds=np.random.SeedSequence(entropy).spawn(int(model.chains)),
-            run=context,
-            before=point,
-        )
+        yield
     except NoStart:
         raise ValueError(
             f"no model of {problem.most_terms} terms could be found that is finite on all rows and "
@@ -169,10 +142,9 @@ def _sample(
             "columns of extreme size"
         ) from None
     except ClusterError as error:
-        if checkpoints is None:
+        if path is None:
             raise
-        advice = Remedy.RESUME.value.format(path=checkpoints.path)
-        raise ClusterError(f"{error}; {advice}") from error
+        raise ClusterError(f"{error}; {Remedy.RESUME.value.format(path=path)}") from error
 
 
 def _answers(
@@ -186,13 +158,7 @@ def _answers(
 ) -> tuple[Result, str]:
     """Return the result of a run, and its verdict on the draws before any advice on stacking."""
     stopped, deadline, table = watch.interrupted, watch.deadline, task.table
-    try:
-        posterior = make_posterior(fitter, trace, deadline.share(_FOR_POSTERIOR))
-    except NoFiniteModel:
-        raise ValueError(
-            "the coefficients of all formulas found are too large or too small for a number; "
-            "rescale y or columns of extreme size"
-        ) from None
+    posterior = make_posterior(fitter, trace, deadline.share(_FOR_POSTERIOR))
     models = posterior.formula_models
     formulas, objects = writer.table(models, deadline.share(_FOR_TABLE))
     rmse = writer.one_standard_error_rmse(models)
@@ -203,16 +169,15 @@ def _answers(
     diagnostics |= judge(trace, fitter.problem, posterior.leading_by_chain, names)
     diagnostics |= {"stacking_weights": None, "stacking_gain": None}
     verdict = diagnostics["verdict"]
-    has_names = hasattr(model, "feature_names_in_")
     result = Result(
         posterior=posterior,
         rows=table.sample(MOST_ROWS_KEPT),
         ranges=(table.columns.min(axis=1), table.columns.max(axis=1)),
-        column_names=feature_names(model) if has_names else None,
+        column_names=feature_names(model) if hasattr(model, "feature_names_in_") else None,
         target=target,
         formulas=formulas,
         formula_objects=objects,
-        best=select(formulas, model.model_selection, rmse),
+        best=0,
         one_standard_error_rmse=rmse,
         diagnostics=diagnostics,
         history=history(trace, fitter.problem) if fitter.plug_in else None,
@@ -221,7 +186,7 @@ def _answers(
     if diagnostics["chains_disagree"]:
         with contextlib.suppress(OutOfTime):
             result = with_stacking(result, deadline)
-    result = combined(result, model.combine, model.model_selection)
+    result = combined(result, model.combine, model.model_selection)  # which finds the best formula
     found = _formulas_of(trace.search, writer, deadline)
     return with_diagnostics(result, found=found), verdict
 
@@ -242,7 +207,10 @@ def _warning(
     trace: Trace, before: Trace | None, converged: bool, verdict: str, checkpoint: str | None
 ) -> SamplingWarning | None:
     """Return what to say of a run that was cut short, had nothing to do, or has not converged."""
-    parts = nothing_new(before, trace) or cut_short(trace)
+    parts = cut_short(trace)
+    some_left = before is None or trace.interrupted or trace.counts.sum() > before.counts.sum()
+    if not some_left:
+        parts = "warm_start: there was nothing left to draw; ", Remedy.RAISE_DRAWS, " to continue"
     # At a time limit the verdict says as much, and why.
     if not converged and (parts is None or (trace.timed_out and not trace.interrupted)):
         warning = ConvergenceWarning(verdict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symbayes.fitting.constants import polish
+from symbayes.fitting.constants import Terms, polish
 from symbayes.formula.trees import evaluate_trees
 
 from ..problems import tree
@@ -15,7 +15,8 @@ NOISE = (1.0, 1e-20)
 
 def polished(trees, y, weights=None):
     y = (y - y.mean()) / y.std()
-    return polish(trees, X, y, np.ones(len(y)) if weights is None else weights, NOISE)
+    weights = np.ones(len(y)) if weights is None else weights
+    return polish(Terms(trees, X, y, weights, NOISE), lambda: False)
 
 
 def test_constants_reach_their_best_values():

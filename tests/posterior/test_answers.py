@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from symbayes import SamplingWarning
-from symbayes.posterior.table import pareto, select
 
 from ..fits import NOISY, X, small, with_result
 
@@ -163,19 +162,23 @@ TABLE = pd.DataFrame(
 )
 
 
-def test_rules():
-    assert select(TABLE, "probability", 1.1) == 0
-    assert select(TABLE, "accuracy", 1.1) == 3
-    assert select(TABLE, "one_standard_error", 1.1) == 0
-    assert select(TABLE, "one_standard_error", 1.3) == 1
-    assert select(TABLE, "one_standard_error", 5.0) == 2
-    assert select(TABLE, "one_standard_error", 0.0) == 3
+def result_of(model, table, limit=1.1):
+    return replace(model.result_, formulas=table, one_standard_error_rmse=limit)
 
 
-def test_pareto_has_the_best_of_each_size():
-    assert pareto(TABLE)["n_nodes"].tolist() == [3, 5, 9, 20]
+def test_rules(model):
+    assert result_of(model, TABLE, 1.1).select("probability") == 0
+    assert result_of(model, TABLE, 1.1).select("accuracy") == 3
+    assert result_of(model, TABLE, 1.1).select("one_standard_error") == 0
+    assert result_of(model, TABLE, 1.3).select("one_standard_error") == 1
+    assert result_of(model, TABLE, 5.0).select("one_standard_error") == 2
+    assert result_of(model, TABLE, 0.0).select("one_standard_error") == 3
+
+
+def test_pareto_has_the_best_of_each_size(model):
+    assert result_of(model, TABLE).pareto["n_nodes"].tolist() == [3, 5, 9, 20]
     worse = pd.concat([TABLE, TABLE.assign(n_nodes=[9, 6, 3, 30], rmse=[1.5, 1.3, 2.5, 0.95])])
-    assert pareto(worse)["rmse"].tolist() == [2.0, 1.2, 1.0, 0.9]
+    assert result_of(model, worse).pareto["rmse"].tolist() == [2.0, 1.2, 1.0, 0.9]
 
 
 def test_the_best_formula_is_chosen_by_the_rule_named(model):

@@ -15,7 +15,6 @@ from symbayes.inputs.validation import Table
 from symbayes.kernels.chain import NUMBERS
 from symbayes.kernels.tree import NODE
 from symbayes.posterior.posterior import (
-    NoFiniteModel,
     columns_of,
     inclusion,
     make_posterior,
@@ -146,7 +145,9 @@ def test_a_column_of_all_formulas_has_probability_one():
 def test_out_of_time_only_the_first_formula_is_polished(monkeypatch):
     draws = [[tree("exp", "lt", 0, a=0.5)]] * 3 + [[tree("sin", "lt", 0)], [tree("cos", "lt", 1)]]
     calls = []
-    monkeypatch.setattr("symbayes.fitting.model.polish", lambda trees, *_: calls.append(1) or trees)
+    monkeypatch.setattr(
+        "symbayes.fitting.model.polish", lambda terms, _: calls.append(1) or terms.trees
+    )
     monkeypatch.setattr(
         "symbayes.posterior.table.rounded", lambda expression, *_: calls.append(2) or expression
     )
@@ -187,7 +188,7 @@ def test_formulas_that_turn_out_equal_do_not_count_twice(monkeypatch):
     monkeypatch.setattr("symbayes.posterior.posterior._POLISHED", 2)
     polished = []
     monkeypatch.setattr(
-        "symbayes.fitting.model.polish", lambda trees, *_: polished.append(1) or trees
+        "symbayes.fitting.model.polish", lambda terms, _: polished.append(1) or terms.trees
     )
     draws = [[tree("cube", 0)]] * 3 + [[tree("*", 0, "square", 0)]] * 2
     posterior([*draws, [tree("+", "exp", "lt", 0, 1)], [tree("+", "sin", "lt", 0, 1)]])
@@ -261,7 +262,7 @@ def test_models_without_numbers_are_dropped_and_the_others_share():
     result = posterior(draws, x=X * [1.0, 1e-150], y=Y * 1e200)
     assert [len(model.state.trees[0]) for _, model in result.models] == [1]
     assert result.models[0][0] == 1.0
-    with pytest.raises(NoFiniteModel):
+    with pytest.raises(ValueError, match="coefficients of all formulas found are too large"):
         posterior(draws[1:], x=X * [1.0, 1e-150], y=Y * 1e200)
 
 

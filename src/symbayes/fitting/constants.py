@@ -3,8 +3,7 @@
 The sampler's constants are draws. `polish` optimises them (variable projection: coefficients are
 solved for inside) on some rows of a large table, and sets constants of `lt` that may as well be 0
 or 1 to these values where the posterior does not object, which makes formulas shorter.
-`newton_step` then brings them to their best on all rows. Rounding the others is left to
-`rounding.py`.
+`newton_step` then brings them to their best on all rows. `rounding.py` rounds the others.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ..deadline import OutOfTime, until
 from ..formula.trees import evaluate_trees, normal_form
 from ..inputs.problem import ROWS_AT_ONCE
 from ..kernels import opcodes
-from .least_squares import MOST_ROWS, refit, residuals, solve_blocks
+from .least_squares import SomeRows, refit, residuals, solve_blocks
 
 # Nats by which the same function, written in another way, may differ.
 _LOST_BY_ROUNDING = 1.0
@@ -34,10 +33,6 @@ Place = tuple[int, int, str]
 Stop = Callable[[], bool]
 
 
-def _never() -> bool:
-    return False
-
-
 def _places(trees: Sequence[np.ndarray]) -> Iterator[Place]:
     for k, tree in enumerate(trees):
         for i in np.flatnonzero(tree["op"] == opcodes.LT):
@@ -45,30 +40,17 @@ def _places(trees: Sequence[np.ndarray]) -> Iterator[Place]:
                 yield k, int(i), name
 
 
-class Terms:
-    """Terms on at most 2,000 rows, spread over a table; their constants are changed in place.
+class Terms(SomeRows):
+    """Terms on some rows; their constants are changed in place, those of `known` terms are not.
 
-    Parameters
-    ----------
-    trees : sequence of ndarray
-    columns : ndarray of shape (n_columns, n_rows or more)
-    y, weights : ndarray of shape (n_rows,)
-        The response, centred and scaled, and the row weights.
-    noise_prior : tuple
-    known : sequence of ndarray
-        The known terms, whose constants stay.
+    The response is centred and scaled; other parameters are those of `SomeRows`.
     """
 
     def __init__(self, trees, columns, y, weights, noise_prior, known=()):
-        step = -(-len(y) // MOST_ROWS)
+        super().__init__(columns, y, weights, noise_prior)
         self.trees: list[np.ndarray] = [tree.copy() for tree in trees]
-        self._columns = np.ascontiguousarray(columns[:, : len(y)][:, ::step])
-        self._y = y[::step]
-        self._root = np.sqrt(weights[::step])
+        self._columns = np.ascontiguousarray(self._columns)
         self._known = evaluate_trees(list(known), self._columns)
-        self.n = float(weights.sum())
-        self._weight = max(weights[::step].sum(), 1e-300)
-        self._noise_prior = float(noise_prior[0]), float(noise_prior[1])
 
     def get(self, places: Sequence[Place]) -> np.ndarray:
         """Return the constants at these places."""
@@ -85,12 +67,8 @@ class Terms:
         return residuals(values, self._y, self._root)
 
     def log_likelihood(self) -> float:
-        """Return the collapsed log-likelihood on these rows, as if they were all."""
-        nu, lam = self._noise_prior
-        rss = float(np.sum(self.residual() ** 2)) * self.n / self._weight
-        if not np.isfinite(rss):
-            return -np.inf
-        return -0.5 * (self.n - 1.0 + nu) * np.log(nu * lam + rss)
+        """Return the collapsed log-likelihood, minus infinity where there is no fit."""
+        return self.log_likelihood_of(self.residual())
 
     def tidy(self) -> None:
         """Bring the terms to their normal form, unless their numbers are too extreme for it."""
@@ -100,7 +78,7 @@ class Terms:
         if not self.log_likelihood() >= before - _LOST_BY_ROUNDING:
             self.trees = trees
 
-    def optimise(self, places: Sequence[Place], stop: Stop = _never) -> None:
+    def optimise(self, places: Sequence[Place], stop: Stop) -> None:
         """Bring the constants at these places to their best values; never to worse ones.
 
         They stay as they are when it is time to `stop` before that is done.
@@ -127,20 +105,10 @@ class Terms:
             self.set(places, start)
 
 
-def tidied(trees, columns, y, weights, noise_prior, known=()) -> tuple[np.ndarray, ...]:
-    """Return the trees with what coefficients and intercept can take over left out."""
-    terms = Terms(trees, columns, y, weights, noise_prior, known)
-    terms.tidy()
-    return tuple(terms.trees)
-
-
-def polish(
-    trees, columns, y, weights, noise_prior, known=(), stop: Stop = _never
-) -> tuple[np.ndarray, ...]:
-    """Return the trees with their constants optimised, idle ones left out, until it has to stop."""
-    terms = Terms(trees, columns, y, weights, noise_prior, known)
+def polish(terms: Terms, stop: Stop) -> list[np.ndarray]:
+    """Return terms with their constants optimised, idle ones left out, until it has to stop."""
     if not np.isfinite(terms.log_likelihood()):
-        return tuple(trees)
+        return terms.trees
     terms.tidy()
     free = list(_places(terms.trees))
     terms.optimise(free, stop)
@@ -157,13 +125,10 @@ def polish(
             free = others
         else:
             terms.set(free, kept)
-    return tuple(_without_idle(tree) for tree in terms.trees)
-
-
-def _without_idle(tree: np.ndarray) -> np.ndarray:
-    """Return a tree without transforms that change nothing."""
-    idle = (tree["op"] == opcodes.LT) & (tree["a"] == 1.0) & (tree["b"] == 0.0)
-    return tree[~idle]
+    return [
+        tree[(tree["op"] != opcodes.LT) | (tree["a"] != 1.0) | (tree["b"] != 0.0)]
+        for tree in terms.trees
+    ]
 
 
 def free_constants(trees: Sequence[np.ndarray], first: int) -> list[Place]:
@@ -184,18 +149,9 @@ def newton_step(
 ) -> tuple[np.ndarray, ...] | None:
     """Return the trees with constants one step nearer to their best; None if there is no step.
 
-    It is one least-squares problem: y on the terms and on their derivatives by the constants. A
-    constant moves by the coefficient of its derivative over that of its term (Gauss and Newton),
-    which near the best constants doubles the digits that are right.
-
-    Parameters
-    ----------
-    trees : sequence of ndarray
-        All terms, the known ones too.
-    places : sequence of tuple
-        The constants that move.
-    columns : ndarray of shape (n_columns, n_rows)
-    y, weights : ndarray of shape (n_rows,)
+    It is one least-squares problem: y on all terms, the known ones too, and on their derivatives by
+    the constants at these places. A constant moves by the coefficient of its derivative over that
+    of its term (Gauss and Newton), which near the best constants doubles the digits that are right.
     """
     moved, increments = [], []
     for k, i, name in places:
@@ -213,10 +169,7 @@ def newton_step(
                 values = evaluate_trees([*trees, *moved], columns[:, rows])
                 slopes = (values[len(trees) :] - values[owners]) / np.array(increments)[:, None]
                 root = np.sqrt(weights[rows])
-                block = (
-                    np.vstack([np.ones(len(root)), values[: len(trees)], slopes, y[rows]]) * root
-                )
-            yield block
+                yield np.vstack([np.ones(len(root)), values[: len(trees)], slopes, y[rows]]) * root
 
     solution = solve_blocks(blocks())
     if solution is None:

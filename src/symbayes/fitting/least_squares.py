@@ -1,18 +1,9 @@
 """Least squares, once: every fit outside the compiled code.
 
-Linear ones take terms by their values, one row of an array per term. All of them work in units of
-the largest value of each, so that no square overflows or vanishes, and add an intercept unless they
-centre. They differ in what is asked for:
-
-- `fit_standardised`: everything a model is made of; `BlockFitter` finds the same on large tables
-- `residuals`: what is left, twice orthogonalised, or nan where a term is redundant
-- `remainder`: the same for terms that are standardised already
-- `coefficients`, `fitted_values`: the shortest solution, where terms may be redundant
-- `exact_coefficients`: a solution whose own rounding errors are taken out
-- `solve_blocks`: a solution on more rows than are held at once
-
-Each keeps its own order of operations: results are reproducible to the last bit. `refit` is for
-constants that are not coefficients.
+Linear ones take terms by their values, one row of an array per term, work in units of the largest
+value of each, so that no square overflows or vanishes, and add an intercept unless they centre.
+They differ in what is asked for, and each keeps its own order of operations: results are
+reproducible to the last bit. `refit` is for constants that are not coefficients.
 """
 
 from __future__ import annotations
@@ -39,14 +30,48 @@ _SEEN = 1.0e-9
 _PART = 64
 
 
+class SomeRows:
+    """At most 2,000 rows of a table, evenly spaced, and what residuals there say about all rows.
+
+    Columns may be longer than y. `noise_prior` is the shape and the scale of the prior of the noise
+    variance, in units of residuals; `n` is the number of rows that these stand for, by default the
+    sum of their weights.
+    """
+
+    def __init__(self, columns, y, weights, noise_prior, n: float | None = None):
+        some = slice(None, None, -(-len(y) // MOST_ROWS))
+        self._columns = columns[:, : len(y)][:, some]
+        self._y, self._root = y[some], np.sqrt(weights[some])
+        self.n = float(weights.sum()) if n is None else n
+        self.multiplicity = self.n / max(float(weights[some].sum()), 1e-300)
+        self.noise_prior = float(noise_prior[0]), float(noise_prior[1])
+
+    def __len__(self) -> int:
+        return len(self._y)
+
+    def squares(self, residual: np.ndarray) -> float:
+        """Return the sum of squares on all rows, and of what the prior of the noise adds."""
+        nu, lam = self.noise_prior
+        return nu * lam + self.multiplicity * float(np.sum(residual**2))
+
+    def log_likelihood_of(self, residual: np.ndarray) -> float:
+        """Return the collapsed log-likelihood; minus infinity for residuals that are not finite."""
+        squares = self.squares(residual)
+        if not np.isfinite(squares):
+            return -np.inf
+        return -0.5 * (self.n - 1.0 + self.noise_prior[0]) * float(np.log(squares))
+
+
 class LeastSquares(NamedTuple):
-    """A fit of terms that are centred and scaled to weighted length one."""
+    """A fit of terms that are centred and scaled to weighted length one.
+
+    The product of the inverse root with its transpose is the inverse of their correlation matrix.
+    """
 
     centre: np.ndarray
     length: np.ndarray
     beta: np.ndarray
     inverse_root: np.ndarray
-    """Its product with its transpose is the inverse of the correlation matrix."""
     rss: float
 
 
@@ -83,11 +108,7 @@ def fit_standardised(values: np.ndarray, y: np.ndarray, weights: np.ndarray) -> 
 class BlockFitter:
     """Fits trees to a large table, in blocks of rows: nothing of its size is made on the way.
 
-    Parameters
-    ----------
-    problem : Problem
-    y : ndarray
-        The response in units of `problem.y_scale`, about its mean; the known terms are still in it.
+    `y` is the response about its mean in units of `problem.y_scale`, the known terms still in it.
     """
 
     def __init__(self, problem: Problem, y: np.ndarray):
@@ -133,16 +154,17 @@ class BlockFitter:
 
 
 def residuals(values: np.ndarray, y: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """Return the residuals of terms times the roots of the weights; nan where there is no fit."""
+    """Return residuals times the roots of the weights; nan where a term is redundant, or no fit."""
     scaled = _in_units(_with_intercept(values))
     if scaled is None:
         return np.full(len(y), np.nan)
     q, r = np.linalg.qr((scaled[0] * root).T)
-    target = y * root
     if np.abs(np.diag(r)).min() < _REDUNDANT * np.abs(r).max():
         return np.full(len(y), np.nan)
-    rest = target - q @ (q.T @ target)
-    return rest - q @ (q.T @ rest)
+    rest = y * root
+    for _ in range(2):  # the second time it takes out the rounding errors of the first
+        rest = rest - q @ (q.T @ rest)
+    return rest
 
 
 def remainder(columns: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -156,10 +178,8 @@ def coefficients(values: np.ndarray, y: np.ndarray, root: np.ndarray) -> np.ndar
     if scaled is None:
         return None
     columns, unit = scaled
-    try:
-        return np.linalg.lstsq(columns.T, y * root, rcond=None)[0] / unit
-    except np.linalg.LinAlgError:  # numbers too extreme for it
-        return None
+    solution = _shortest(columns.T, y * root)
+    return None if solution is None else solution / unit
 
 
 def fitted_values(values: np.ndarray, weighted_y: np.ndarray, root: np.ndarray) -> np.ndarray:
@@ -170,10 +190,9 @@ def fitted_values(values: np.ndarray, weighted_y: np.ndarray, root: np.ndarray) 
     scaled = _in_units(_with_intercept(values))
     if scaled is not None:
         design = scaled[0].T
-        try:
-            return design @ np.linalg.lstsq(design * root[:, None], weighted_y, rcond=None)[0]
-        except np.linalg.LinAlgError:
-            pass
+        solution = _shortest(design * root[:, None], weighted_y)
+        if solution is not None:
+            return design @ solution
     return np.full(len(weighted_y), weighted_y @ root / (root @ root))
 
 
@@ -186,14 +205,21 @@ def exact_coefficients(
         return None
     design, unit = scaled[0].T, scaled[1]
     solution, left = np.zeros(len(unit)), y
+    for _ in range(2):  # the second time it takes out the rounding errors of the first
+        more = _shortest(design * root[:, None], left * root)
+        if more is None:
+            return None
+        solution = solution + more
+        left = y - design @ solution
+    return solution[1:] / unit[1:], left
+
+
+def _shortest(design: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """Return the shortest solution; None if numbers are too extreme for it."""
     try:
-        for _ in range(2):  # the second time it takes out the rounding errors of the first
-            weighted = design * root[:, None]
-            solution = solution + np.linalg.lstsq(weighted, left * root, rcond=None)[0]
-            left = y - design @ solution
+        return np.linalg.lstsq(design, y, rcond=None)[0]
     except np.linalg.LinAlgError:
         return None
-    return solution[1:] / unit[1:], left
 
 
 def solve_blocks(blocks: Iterable[np.ndarray]) -> np.ndarray | None:
@@ -256,7 +282,14 @@ def refit(residual: Residual, values: np.ndarray, unit: float = 1.0) -> np.ndarr
         size = float(np.sqrt(np.mean(before**2)))
         if not 0.0 < size < np.inf:
             return values
-        scale = _scales(residual, values, before, unit)
+        columns = slopes(residual, values, before, unit)
+        with np.errstate(all="ignore"):
+            # How far each constant moves the residuals by about 1. By the largest entry first:
+            # squares of extreme numbers overflow or vanish.
+            largest = np.abs(columns).max(axis=0)
+            scale = 1.0 / (largest * np.sqrt(np.mean((columns / largest) ** 2, axis=0)))
+        plain = np.where(values == 0.0, unit, np.abs(values))
+        scale = np.where(np.isfinite(scale) & (scale > 0.0), scale, plain)
         tolerance = _NOISY_TOLERANCE if size > _NOISE else _TOLERANCE
 
         def scaled(z, start=values, size=size, scale=scale):
@@ -301,14 +334,3 @@ def slopes(residual: Residual, values: np.ndarray, base: np.ndarray, unit: float
         if np.isfinite(change):
             result[:, i] = difference / increment
     return result
-
-
-def _scales(residual: Residual, values: np.ndarray, base: np.ndarray, unit: float) -> np.ndarray:
-    """Return by how much each constant has to change for the residuals to change by about 1."""
-    columns = slopes(residual, values, base, unit)
-    largest = np.abs(columns).max(axis=0)
-    with np.errstate(all="ignore"):
-        # By the largest entry first: squares of extreme numbers overflow or vanish.
-        natural = 1.0 / (largest * np.sqrt(np.mean((columns / largest) ** 2, axis=0)))
-    plain = np.where(values == 0.0, unit, np.abs(values))
-    return np.where(np.isfinite(natural) & (natural > 0.0), natural, plain)

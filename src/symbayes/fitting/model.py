@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ..formula.trees import evaluate_trees, to_expression
 from ..inputs.problem import ROWS_AT_ONCE, Problem
 from ..inputs.validation import LARGE
 from ..kernels import opcodes
-from .constants import free_constants, newton_step, polish, tidied
+from .constants import Terms, free_constants, newton_step, polish
 from .least_squares import MOST_ROWS, BlockFitter, LeastSquares, fit_standardised
 
 # A guess at the noise below this part of the variance of y is no belief about it: it is there so
@@ -33,14 +32,8 @@ def freedom(
 ) -> float | np.ndarray:
     """Return the degrees of freedom of the noise: what is left of rows and belief, at least one.
 
-    Parameters
-    ----------
-    n : float or ndarray
-        Sum of the row weights.
-    fitted : float
-        Constants at their best values on these rows, the intercept included.
-    noise_prior : tuple
-        Shape and scale of the prior of the noise: its shape is what the belief is worth in rows.
+    `n` is the sum of the row weights, `fitted` the number of constants at their best values, the
+    intercept included. The shape of the prior is what the belief is worth in rows.
     """
     shape, scale = noise_prior
     return np.maximum(n + (shape if scale > _NO_BELIEF else 0.0) - fitted, 1.0)
@@ -51,7 +44,7 @@ class State:
     """One state of the chains, as often as they were in it."""
 
     trees: tuple[np.ndarray, ...]
-    """Nodes of each term."""
+    """Nodes of each term, the known ones first."""
     weight: float
     """Posterior probability of this very state among the draws."""
     log_likelihood: float
@@ -66,10 +59,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One state of the chain with its least-squares fit.
-
-    "Scaled" is y less its mean, in units of its spread: squares of it are safe whatever y is.
-    """
+    """A state with its least-squares fit; "scaled" is y less its mean, in units of its spread."""
 
     state: State
     intercept: float
@@ -93,6 +83,11 @@ class Model:
     coefficient_spread: float
     """Factor g / (1 + g) on the variance of the coefficients; 0 where they are plugged in."""
 
+    def design(self, columns: np.ndarray) -> np.ndarray:
+        """Return the terms on a table given as columns, centred and scaled as in the fit."""
+        values = evaluate_trees(self.state.trees, columns)
+        return (values - self.centre[:, None]) / self.length[:, None]
+
     @property
     def n_fitted(self) -> int:
         """Coefficients and intercept; a redundant term of the paper's sampler does not count."""
@@ -104,20 +99,12 @@ class Model:
 class Fitter:
     """Fits states to the training rows.
 
-    Parameters
-    ----------
-    problem : Problem
-    y, weights : ndarray
-        The response in its own units, and the row weights.
-    plug_in : bool
-        Whether coefficients and noise are plugged in, as the paper does, or integrated out.
+    `y` is in its own units. With `plug_in` coefficients and noise are plugged in, as by the paper,
+    else integrated out.
     """
 
     def __init__(self, problem: Problem, y: np.ndarray, weights: np.ndarray, plug_in: bool):
-        self.problem = problem
-        self.weights = weights
-        self.plug_in = plug_in
-        self._y = y
+        self.problem, self.weights, self.plug_in, self._y = problem, weights, plug_in, y
         self.columns = problem.data.x.reshape(-1, len(problem.data.y))
         self._blocks: BlockFitter | None = None
         if len(y) > LARGE and not plug_in:
@@ -129,10 +116,7 @@ class Fitter:
         return self._y / self.problem.y_scale - self.problem.y_mean / self.problem.y_scale
 
     def fit(self, state: State) -> Model | None:
-        """Return a state with its fit; None if a coefficient is too large or small for a number.
-
-        The known terms are the first of its trees.
-        """
+        """Return a state with its fit; None if a coefficient is too large or small for a number."""
         solved = None if self._blocks is None else self._blocks.fit(state.trees)
         if solved is None:
             y = self.scaled_y
@@ -142,7 +126,7 @@ class Fitter:
 
     def _model(self, state: State, solved: LeastSquares) -> Model | None:
         problem, n = self.problem, self.problem.data.n
-        centre, length, beta, inverse_root, rss = solved
+        centre, length, beta, _, rss = solved
         # Evenly spaced rows, few enough to be cheap.
         rows = self.columns[:, : len(self._y) : max(1, len(self._y) // _PROBE_ROWS)]
         design = (evaluate_trees(state.trees, rows) - centre[:, None]) / length[:, None]
@@ -164,18 +148,9 @@ class Fitter:
         if not np.isfinite([intercept, *coefficients, *fitted]).all() or vanished[shown != 0].any():
             return None
         return Model(
-            state=state,
-            intercept=intercept,
-            coefficients=coefficients,
-            centre=centre,
-            length=length,
-            beta=beta,
-            inverse_root=inverse_root,
-            probe=fitted,
-            mse=rss / n,
-            noise_variance=float(noise),
-            coefficient_spread=spread,
-        )
+            state, intercept, coefficients, *solved[:4], probe=fitted, mse=rss / n,
+            noise_variance=float(noise), coefficient_spread=spread,
+        )  # fmt: skip
 
     def fit_trees(self, trees: Sequence[np.ndarray]) -> Model | None:
         """Return the fit of trees that no chain has drawn, beside the known terms."""
@@ -186,10 +161,8 @@ class Fitter:
         """Return the scaled residuals of a model on the training rows."""
         result = self.scaled_y
         for start in range(0, len(result), ROWS_AT_ONCE):
-            rows = slice(start, min(start + ROWS_AT_ONCE, len(result)))
-            values = evaluate_trees(model.state.trees, self.columns[:, rows])
-            design = (values - model.centre[:, None]) / model.length[:, None]
-            result[rows] -= model.beta @ design
+            rows = slice(start, min(start + ROWS_AT_ONCE, len(result)))  # behind them is padding
+            result[rows] -= model.beta @ model.design(self.columns[:, rows])
         return result
 
     def work(self, state: State) -> float:
@@ -199,19 +172,18 @@ class Fitter:
 
     def tidied(self, state: State) -> State:
         """Return a state with what coefficients and intercept can take over left out."""
-        known = self.problem.known
-        trees = tidied(state.trees[len(known) :], *self._data())
-        return replace(state, trees=(*known, *trees))
+        terms = self._terms(state)
+        terms.tidy()
+        return self._with_terms(state, terms.trees)
 
     def polished(self, model: Model, stop: Callable[[], bool] = lambda: False) -> Model:
         """Return a model with the best constants for its structure, as far as it gets."""
-        known, state = self.problem.known, model.state
-        free = state.trees[len(known) :]
+        free = model.state.trees[len(self.problem.known) :]
         if not any((tree["op"] == opcodes.LT).any() for tree in free):
             return model
-        trees = polish(free, *self._data(), stop)
         # It looks at a part of the rows; what does not hold on all of them is dropped.
-        polished = self.fit(replace(state, trees=(*known, *trees)))
+        trees = polish(self._terms(model.state), stop)
+        polished = self.fit(self._with_terms(model.state, trees))
         return model if polished is None else self._refined(polished, stop)
 
     def _refined(self, model: Model, stop: Callable[[], bool]) -> Model:
@@ -232,11 +204,15 @@ class Fitter:
                 break
         return model
 
-    def _data(self) -> tuple[Any, Any, Any, Any, Any]:
-        """Return what `polish` and `tidied` want besides trees."""
+    def _terms(self, state: State) -> Terms:
         problem = self.problem
-        noise_prior = problem.data.noise_prior
-        return self.columns, self.scaled_y, self.weights, noise_prior, problem.known
+        return Terms(
+            state.trees[len(problem.known) :], self.columns, self.scaled_y, self.weights,
+            problem.data.noise_prior, problem.known,
+        )  # fmt: skip
+
+    def _with_terms(self, state: State, trees: Sequence[np.ndarray]) -> State:
+        return replace(state, trees=(*self.problem.known, *trees))
 
 
 def expression_of(model: Model, used: np.ndarray) -> ex.Expression:

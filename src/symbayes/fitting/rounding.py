@@ -13,7 +13,7 @@ import numpy as np
 from ..deadline import until
 from ..formula import expression as ex
 from ..formula.rewriting import folded
-from .least_squares import MOST_ROWS, Residual, refit, slopes
+from .least_squares import Residual, SomeRows, refit, slopes
 from .model import freedom
 
 # Directions that change the residuals by a smaller part of the largest change are not seen at all;
@@ -35,62 +35,36 @@ _DIGITS = 1.0e-9
 
 
 class Deviations(NamedTuple):
-    """How well the data know constants; those that are fixed have zeros."""
+    """How well the data know constants: standard deviations, if these rows were all there are.
+
+    Besides, how far each moves y by its spread, which of them others can make up for, so that the
+    data know them only together, and how many directions among them the data see.
+    """
 
     deviation: np.ndarray
-    """Standard deviation of each, if these rows were all there are."""
     natural: np.ndarray
-    """How far each moves y by its spread."""
     loose: np.ndarray
-    """Which of them others can make up for, so that the data know them only together."""
     n_seen: int
-    """Directions among them that the data see."""
 
 
-class TrainingRows:
+class TrainingRows(SomeRows):
     """Some training rows, and what the residuals of an expression are there.
 
-    Constants do not need all rows of a large table: at most 2,000, evenly spaced, are taken.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_columns, n_rows)
-    y, weights : ndarray of shape (n_rows,)
-    noise_prior : tuple
-        Shape and scale of the prior of the noise variance, for y in units of `y_scale`.
-    y_scale : float
-        Spread of y.
-    places : sequence of int, optional
-        How expressions number these columns; by default from 0 on.
-    n : float, optional
-        The number of rows that these stand for; by default the sum of their weights.
+    Parameters are those of `SomeRows`. Residuals are in units of `y_scale`, the spread of y, and
+    `places` says how expressions number the columns, by default from 0 on.
     """
 
     def __init__(
-        self,
-        columns: np.ndarray,
-        y: np.ndarray,
-        weights: np.ndarray,
-        noise_prior: tuple[float, float],
-        y_scale: float,
-        places: Sequence[int] | None = None,
-        n: float | None = None,
-    ):
-        step = -(-len(y) // MOST_ROWS)
-        self._root = np.sqrt(weights[::step]) / y_scale
-        self._table = columns[:, ::step]
+        self, columns, y, weights, noise_prior, y_scale: float,
+        places: Sequence[int] | None = None, n: float | None = None,
+    ):  # fmt: skip
+        super().__init__(columns, y, weights, noise_prior, n)
+        self._root /= y_scale
+        self.y_scale = y_scale
         if places is not None:
             # Columns that no expression reads need no values.
-            self._table = np.zeros((max(places) + 1, len(self._root)))
-            self._table[list(places)] = columns[:, ::step]
-        self._y, self.n = y[::step], float(weights.sum()) if n is None else n
-        self.multiplicity = self.n / max(float(weights[::step].sum()), 1e-300)
-        self.noise_prior = noise_prior
-        self.nu, self.lam = noise_prior
-        self.y_scale = y_scale
-
-    def __len__(self) -> int:
-        return len(self._y)
+            some, self._columns = self._columns, np.zeros((max(places) + 1, len(self)))
+            self._columns[list(places)] = some
 
     def residual(self, expression: ex.Expression) -> Residual:
         """Return the function from constants to residuals, in units of the spread of y.
@@ -102,17 +76,14 @@ class TrainingRows:
 
         def residual(values: np.ndarray) -> np.ndarray:
             with np.errstate(all="ignore"):
-                found = ex.evaluate(ex.with_constants(expression, values), self._table)
+                found = ex.evaluate(ex.with_constants(expression, values), self._columns)
                 result = self._root * (y - found)
             return result if np.isfinite(result).all() else np.full(len(y), 1e6)
 
-        values = np.array(list(ex.constants(expression)))
-        if self.multiplicity > _ALL and len(values):
+        if self.multiplicity > _ALL:
+            values = _constants(expression)
             base = residual(values)
-            columns = slopes(residual, values, base, self.y_scale)
-            columns = np.nan_to_num(columns / _largest(columns), nan=0.0, posinf=0.0, neginf=0.0)
-            directions, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-            seen = directions[:, sizes > _SEEN * sizes[0]]
+            _, _, seen, _, _ = _directions(slopes(residual, values, base, self.y_scale))
             y = y - seen @ (seen.T @ base) / self._root
         return residual
 
@@ -123,46 +94,31 @@ class TrainingRows:
         at its estimate; infinite for a constant that the data know nothing about. The second
         result is the degrees of freedom of that estimate.
         """
-        values = np.array(list(ex.constants(expression)))
-        found = self.deviations_of(self.residual(expression), values, np.ones(len(values), bool))
+        found = self.deviations_of(self.residual(expression), _constants(expression))
         deviation = np.where(found.loose, np.inf, found.deviation / np.sqrt(self.multiplicity))
         return deviation, float(freedom(self.n, found.n_seen, self.noise_prior))
 
-    def deviations_of(self, residual: Residual, values: np.ndarray, free: np.ndarray) -> Deviations:
-        """Return how far the residuals at these rows know those of the constants that are free."""
+    def deviations_of(self, residual: Residual, values: np.ndarray) -> Deviations:
+        """Return how well the residuals at these rows know the constants that they depend on."""
         base = residual(values)
-        deviation, natural = np.zeros((2, len(values)))
-        loose = np.zeros(len(values), dtype=bool)
-        if not free.any():
-            return Deviations(deviation, natural, loose, 0)
-        jacobian = slopes(
-            lambda part: residual(_with_free(values, free, part)), values[free], base, self.y_scale
-        )
-        scale = _largest(jacobian)
-        jacobian = np.nan_to_num(jacobian / scale, nan=0.0, posinf=0.0, neginf=0.0)
-        _, sizes, directions = np.linalg.svd(jacobian, full_matrices=False)
-        seen = sizes > _SEEN * sizes[0]
-        n_seen = int(seen.sum())
-        inverse = directions[seen] / sizes[seen, None]
-        loose[free] = 1.0 - np.sum(directions[seen] ** 2, axis=0) > _LOOSE
-        noise = self.squares(base) / float(freedom(self.n, n_seen, self.noise_prior))
+        jacobian = slopes(residual, values, base, self.y_scale)
+        jacobian, scale, _, sizes, directions = _directions(jacobian)
+        loose = 1.0 - np.sum(directions**2, axis=0) > _LOOSE
+        noise = self.squares(base) / float(freedom(self.n, len(sizes), self.noise_prior))
         with np.errstate(over="ignore"):  # a constant that may be anything is not rounded
-            deviation[free] = np.sqrt(noise * np.sum(inverse**2, axis=0)) / scale
-            natural[free] = 1.0 / (scale * np.sqrt(np.maximum(np.mean(jacobian**2, axis=0), 1e-30)))
-        return Deviations(deviation, natural, loose, n_seen)
-
-    def squares(self, residual: np.ndarray) -> float:
-        """Return the sum of squares on all rows, and of what the prior of the noise adds."""
-        return self.nu * self.lam + self.multiplicity * float(np.sum(residual**2))
+            inverse = directions / sizes[:, None]
+            deviation = np.sqrt(noise * np.sum(inverse**2, axis=0)) / scale
+            natural = 1.0 / (scale * np.sqrt(np.maximum(np.mean(jacobian**2, axis=0), 1e-30)))
+        return Deviations(deviation, natural, loose, len(sizes))
 
     def loss(self, expression: ex.Expression, values: Sequence[float]) -> float:
         """Return by how many nats other constants are worse."""
         residual = self.residual(expression)
         before, after = (
-            self.squares(residual(np.array(some)))
-            for some in (list(ex.constants(expression)), values)
+            self.log_likelihood_of(residual(np.array(some)))
+            for some in (_constants(expression), values)
         )
-        return 0.5 * (self.n - 1.0 + self.nu) * float(np.log(after / before))
+        return before - after
 
     def digits(self, expression: ex.Expression) -> list[int]:
         """Return how many significant digits of each constant the data support.
@@ -170,7 +126,7 @@ class TrainingRows:
         The last one is the second digit of its standard deviation. Constants that the data know
         only together need more: as many as it takes for rounding to cost next to nothing.
         """
-        values = np.array(list(ex.constants(expression)))
+        values = _constants(expression)
         deviation, _ = self.deviations(expression)
         with np.errstate(all="ignore"):
             known = np.floor(np.log10(np.abs(values))) - np.floor(np.log10(deviation)) + 2.0
@@ -180,24 +136,25 @@ class TrainingRows:
         rms = np.sqrt(np.mean(self.residual(expression)(values) ** 2))
         most = _FEW_DIGITS if rms < _EXACT else _MOST_DIGITS
         for more in range(most):
-            digits = np.clip(known + more, 1, most).astype(int)
-            rough = list(ex.constants(ex.with_digits(expression, digits.tolist())))
+            digits = np.clip(known + more, 1, most).astype(int).tolist()
+            rough = list(ex.constants(ex.with_digits(expression, digits)))
             if self.loss(expression, rough) <= _NEXT_TO_NOTHING:
-                return digits.tolist()
+                return digits
         return [_FEW_DIGITS] * len(values)
 
 
-def _largest(columns: np.ndarray) -> np.ndarray:
-    """Return the size of columns by their largest entries: squares may overflow or vanish."""
-    scale = np.abs(columns).max(axis=0)
-    return np.where((scale > 0.0) & np.isfinite(scale), scale, 1.0)
+def _constants(expression: ex.Expression) -> np.ndarray:
+    return np.array(list(ex.constants(expression)))
 
 
-def _with_free(values: np.ndarray, free: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """Return the values with other ones in the free places."""
-    result = values.copy()
-    result[free] = part
-    return result
+def _directions(columns: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return columns in units of their largest entries, these, and what is seen of their SVD."""
+    scale = np.abs(columns).max(axis=0)  # by which no square overflows or vanishes
+    scale = np.where((scale > 0.0) & np.isfinite(scale), scale, 1.0)
+    columns = np.nan_to_num(columns / scale, nan=0.0, posinf=0.0, neginf=0.0)
+    left, sizes, right = np.linalg.svd(columns, full_matrices=False)
+    seen = sizes > _SEEN * sizes.max(initial=0.0)
+    return columns, scale, left[:, seen], sizes[seen], right[seen]
 
 
 def rounded(
@@ -220,65 +177,60 @@ def rounded(
     """
     residual = until(stop, rows.residual(expression))
 
-    def cost(values: np.ndarray) -> float:
-        return 0.5 * (rows.n - 1.0 + rows.nu) * np.log(rows.squares(residual(values)))
+    def of_free(values: np.ndarray, free: np.ndarray) -> Residual:
+        def residual_of_free(part: np.ndarray) -> np.ndarray:
+            changed = values.copy()
+            changed[free] = part
+            return residual(changed)
 
-    values = np.array(list(ex.constants(expression)))
+        return residual_of_free
+
+    def refitted(values: np.ndarray, free: np.ndarray) -> np.ndarray:
+        result = values.copy()
+        result[free] = refit(of_free(values, free), values[free], rows.y_scale)
+        return result
+
+    values = _constants(expression)
     free = np.ones(len(values), dtype=bool)
     if not len(values) or len(values) >= len(rows):
         return expression
-    values = _refit(residual, values, free, rows.y_scale)
-    allowed = cost(values) + _MOST_COST
+    values = refitted(values, free)
+    least = rows.log_likelihood_of(residual(values)) - _MOST_COST
     tried: set[int] = set()
     while True:
-        deviation, natural, *_ = rows.deviations_of(residual, values, free)
-        options = []
-        for i in np.flatnonzero(free).tolist():
-            if i in tried:
-                continue
-            reach = max(_DEVIATIONS * deviation[i], _DIGITS * natural[i])
-            simple = nearest_simple(values[i], reach)
-            if simple is not None:
-                options.append((abs(simple - values[i]) / reach, i, simple))
+        deviation, natural, *_ = rows.deviations_of(of_free(values, free), values[free])
+        reaches = np.maximum(_DEVIATIONS * deviation, _DIGITS * natural)
+        options = [
+            (abs(simple - values[i]) / reach, i, simple)
+            for i, reach in zip(np.flatnonzero(free).tolist(), reaches, strict=True)
+            if i not in tried and (simple := nearest_simple(values[i], reach)) is not None
+        ]
         if not options:
             # The constants were fitted again only to judge simple ones.
             return expression if free.all() else folded(ex.with_constants(expression, values))
         _, i, simple = min(options)
         trial, rest = values.copy(), free.copy()
         trial[i], rest[i] = simple, False
-        trial = _refit(residual, trial, rest, rows.y_scale)
-        if cost(trial) <= allowed:
+        trial = refitted(trial, rest)
+        if rows.log_likelihood_of(residual(trial)) >= least:
             values, free = trial, rest
         tried.add(i)
 
 
-def _refit(residual, values: np.ndarray, free: np.ndarray, unit: float) -> np.ndarray:
-    """Return the values with those that are free at their best."""
-    best = refit(lambda part: residual(_with_free(values, free, part)), values[free], unit)
-    return _with_free(values, free, best)
-
-
-class _Kind(NamedTuple):
-    """Multiples of a unit, up to a size."""
-
-    unit: float
-    most: float
-    trust: float = 1.0
-    """How much more often than others such a number is meant when one is close."""
-
-
-# From the plainest on. A number is of the first kind that fits.
+# Units of simple numbers, the largest multiple that is one, and how much more often than others
+# such a number is meant when one is close; from the plainest on. A number is of the first kind that
+# fits.
 _KINDS = (
-    _Kind(1.0, 100.0, 5.0),
-    _Kind(0.5, 20.0, 2.0),
-    _Kind(1.0 / 3.0, 10.0),
-    _Kind(0.25, 10.0),
-    _Kind(np.pi, 10.0 * np.pi),
-    _Kind(np.pi / 2.0, 5.0 * np.pi),
-    _Kind(0.1, 20.0),
-    _Kind(1.0 / 6.0, 5.0),
-    _Kind(np.pi / 4.0, 3.0 * np.pi),
-    _Kind(np.pi / 3.0, 3.0 * np.pi),
+    (1.0, 100.0, 5.0),
+    (0.5, 20.0, 2.0),
+    (1.0 / 3.0, 10.0, 1.0),
+    (0.25, 10.0, 1.0),
+    (np.pi, 10.0 * np.pi, 1.0),
+    (np.pi / 2.0, 5.0 * np.pi, 1.0),
+    (0.1, 20.0, 1.0),
+    (1.0 / 6.0, 5.0, 1.0),
+    (np.pi / 4.0, 3.0 * np.pi, 1.0),
+    (np.pi / 3.0, 3.0 * np.pi, 1.0),
 )
 
 
@@ -288,13 +240,12 @@ def nearest_simple(value: float, tolerance: float) -> float | None:
     At most one value in 20 may have a number of that kind so close by chance, one in four a whole
     number: among coarse measurements everything is near some fraction.
     """
-    for kind in _KINDS:
-        if not abs(value) <= kind.most + kind.unit:
+    for unit, most, trust in _KINDS:
+        if not abs(value) <= most + unit:
             continue  # too large, or so large that the quotient would be no number
-        candidate = round(value / kind.unit) * kind.unit
-        close = abs(value - candidate) <= tolerance
-        rare = 2.0 * tolerance <= _BY_CHANCE * kind.trust * kind.unit
-        if close and rare and abs(candidate) <= kind.most:
+        candidate = round(value / unit) * unit
+        rare = 2.0 * tolerance <= _BY_CHANCE * trust * unit
+        if rare and abs(value - candidate) <= tolerance and abs(candidate) <= most:
             return float(candidate)
     return None
 
@@ -302,5 +253,5 @@ def nearest_simple(value: float, tolerance: float) -> float | None:
 def is_simple(value: float) -> bool:
     """Return whether a value is one of the simple numbers, to the last bit."""
     return any(
-        abs(value) <= kind.most and round(value / kind.unit) * kind.unit == value for kind in _KINDS
+        abs(value) <= most and round(value / unit) * unit == value for unit, most, _ in _KINDS
     )

@@ -54,62 +54,39 @@ def cut_short(trace: Trace) -> tuple[str | Remedy, ...] | None:
     return None
 
 
-def nothing_new(before: Trace | None, trace: Trace) -> tuple[str | Remedy, ...] | None:
-    """Return what to tell a user whose run had nothing to add to an earlier one.
-
-    Parameters
-    ----------
-    before : Trace or None
-        The earlier run; None where there was none.
-    trace : Trace
-    """
-    if before is None or trace.interrupted or trace.counts.sum() > before.counts.sum():
-        return None
-    return ("warm_start: there was nothing left to draw; ", Remedy.RAISE_DRAWS, " to continue")
-
-
 def effort(trace: Trace) -> Diagnostics:
     """Return what was tried and accepted, and how long it took."""
     proposed, evaluated, accepted = trace.counts.sum(axis=0)
     searched = np.zeros(3) if trace.search_counts is None else trace.search_counts.sum(axis=1)
+    acceptance = zip(MOVE_NAMES, proposed, accepted, strict=True)
     return Diagnostics(
-        {
-            "proposals": int(proposed.sum() + searched[0]),
-            "evaluations": int(evaluated.sum() + searched[1]),
-            "acceptance": {
-                name: float(a / p)
-                for name, p, a in zip(MOVE_NAMES, proposed, accepted, strict=True)
-                if p
-            },
-            "seconds": trace.seconds,
-            "log_likelihood": [chain.log_likelihood for chain in trace.chains],
-            "log_likelihood_by_temperature": [chain.by_temperature for chain in trace.chains],
-            "interrupted": trace.interrupted,
-            "timed_out": trace.timed_out,
-            "search_cut": trace.search_cut,
-            "settled": trace.settled,
-            "restarts": trace.restarts,
-            "thinning": max(chain.stride for chain in trace.chains),
-            "powers": [record.power for record in trace.ladders],
-            "swap_rates": [record.swap_rate for record in trace.ladders],
-            "round_trips": [record.round_trips for record in trace.ladders],
-        }
+        proposals=int(proposed.sum() + searched[0]),
+        evaluations=int(evaluated.sum() + searched[1]),
+        acceptance={name: float(a / p) for name, p, a in acceptance if p},
+        seconds=trace.seconds,
+        log_likelihood=[chain.log_likelihood for chain in trace.chains],
+        log_likelihood_by_temperature=[chain.by_temperature for chain in trace.chains],
+        interrupted=trace.interrupted,
+        timed_out=trace.timed_out,
+        search_cut=trace.search_cut,
+        settled=trace.settled,
+        restarts=trace.restarts,
+        thinning=max(chain.stride for chain in trace.chains),
+        powers=[record.power for record in trace.ladders],
+        swap_rates=[record.swap_rate for record in trace.ladders],
+        round_trips=[record.round_trips for record in trace.ladders],
     )
 
 
 def history(trace: Trace, problem: Problem) -> pd.DataFrame:
     """Return RMSE and number of nodes at every acceptance of the paper's sampler."""
-    return pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "chain": i,
-                    "trees": chain.times,
-                    "rmse": np.sqrt(chain.rss / problem.data.n) * problem.y_scale,
-                    "n_nodes": chain.n_nodes,
-                }
-            )
-            for i, chain in enumerate(trace.chains)
-        ],
-        ignore_index=True,
-    )
+    tables = [
+        pd.DataFrame({
+            "chain": i,
+            "trees": chain.times,
+            "rmse": np.sqrt(chain.rss / problem.data.n) * problem.y_scale,
+            "n_nodes": chain.n_nodes,
+        })
+        for i, chain in enumerate(trace.chains)
+    ]  # fmt: skip
+    return pd.concat(tables, ignore_index=True)

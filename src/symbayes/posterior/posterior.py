@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -38,29 +40,24 @@ _DECIMALS = 12
 _POLISHED, _MOST_POLISHING = 20, 6_000_000
 
 
-class NoFiniteModel(RuntimeError):
-    """Every formula found has a coefficient that is too large or too small for a number."""
-
-
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The draws of one chain, as positions in a list of distinct states."""
+    """The draws of one chain, as positions in a list of distinct states, and how much each counts.
+
+    That is 1, or how long the paper's sampler held it.
+    """
 
     state: np.ndarray
     weight: np.ndarray
-    """How much each counts: 1, or how long the paper's sampler held it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Draws that are the same formula."""
+    """A formula: its probability, how it is shown, and which of the states it is."""
 
     weight: float
-    """Its probability."""
     model: Model
-    """How it is shown."""
     members: frozenset[int]
-    """Which of the states it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +67,7 @@ class Posterior:
     states: list[State]
     """The distinct states that it visited, most probable first where chains are pooled."""
     draws: list[Draws]
-    """Which of them each draw was, one entry per chain."""
+    """Those of each chain."""
     chain_weights: np.ndarray
     """How much each chain counts; they sum to 1. All the same where chains are pooled."""
     mixture: Mixture
@@ -82,7 +79,7 @@ class Posterior:
 
     @property
     def formula_models(self) -> list[tuple[float, Model]]:
-        """The formulas with their probabilities."""
+        """The formulas with their probabilities, as tables and files want them."""
         return [(group.weight, group.model) for group in self.groups]
 
     @property
@@ -122,11 +119,6 @@ def make_posterior(fitter: Fitter, trace: Trace, deadline: Deadline | None = Non
 
     As many models and formulas are fitted as there is time for until the deadline. After a Ctrl-C
     the constants of all formulas but the first are left as they are.
-
-    Raises
-    ------
-    NoFiniteModel
-        If no state can be fitted.
     """
     problem, deadline = fitter.problem, deadline or Deadline()
     most = _most_fits(fitter)
@@ -136,17 +128,15 @@ def make_posterior(fitter: Fitter, trace: Trace, deadline: Deadline | None = Non
         groups = group(states, fitter, min(most, LISTED), deadline.share(_FOR_FORMULAS))
         groups = polished(groups, fitter, deadline)
     if not models or not groups:
-        raise NoFiniteModel
+        raise ValueError(
+            "the coefficients of all formulas found are too large or too small for a number; "
+            "rescale y or columns of extreme size"
+        )
     nu, lam = problem.data.noise_prior.tolist()
     mixture = Mixture(
-        models,
-        problem.y_mean,
-        problem.y_scale,
-        problem.y_spread,
-        problem.data.n,
-        (nu, lam),
+        models, problem.y_mean, problem.y_scale, problem.y_spread, problem.data.n, (nu, lam),
         fitter.plug_in,
-    )
+    )  # fmt: skip
     return Posterior(
         states=states,
         draws=draws,
@@ -179,26 +169,22 @@ def collect(trace: Trace, known: Sequence[np.ndarray] = ()) -> tuple[list[State]
 
     The known terms are put before the trees of each.
     """
-    total: dict[tuple[int, bytes], list] = {}
+    found: dict[tuple[int, bytes], list] = {}  # chain, place in it, weight, weighted noise
     keys = []
     for chain, weights in zip(trace.chains, trace.weights, strict=True):
         share = weights / (weights.sum() * len(trace.chains))
         kept = np.flatnonzero(weights)
         keys.append([(chain.n_terms[i], chain.nodes[i].tobytes()) for i in kept])
         for i, key in zip(kept, keys[-1], strict=True):
-            entry = total.setdefault(key, [chain, i, 0.0, 0.0])
+            entry = found.setdefault(key, [chain, i, 0.0, 0.0])
             entry[2] += share[i]
             entry[3] += share[i] * chain.numbers[i][NOISE_VARIANCE]
-    order = sorted(total, key=lambda key: -total[key][2])
-    states = [
-        State(
-            trees=(*known, *split_terms(chain.nodes[i], chain.n_terms[i])),
-            weight=weight,
-            log_likelihood=float(chain.numbers[i][LOG_LIKELIHOOD]),
-            noise_variance=weighted_noise / weight,
-        )
-        for chain, i, weight, weighted_noise in (total[key] for key in order)
-    ]
+    order = sorted(found, key=lambda key: -found[key][2])
+    states = []
+    for chain, i, weight, noise in (found[key] for key in order):
+        trees = (*known, *split_terms(chain.nodes[i], chain.n_terms[i]))
+        log_likelihood = float(chain.numbers[i][LOG_LIKELIHOOD])
+        states.append(State(trees, weight, log_likelihood, noise / weight))
     place = {key: i for i, key in enumerate(order)}
     draws = [
         Draws(np.array([place[key] for key in chain], dtype=np.int64), weights[weights > 0])
@@ -215,34 +201,26 @@ def state_key(state: State) -> tuple[bytes, ...]:
 def inclusion(states: list[State], n_columns: int) -> np.ndarray:
     """Return for each column the probability that a formula uses it."""
     uses = np.zeros(n_columns)
-    known: dict[bytes, set[int]] = {}
     for state in states:
-        uses[columns_of(state, known)] += state.weight
+        uses[columns_of(state)] += state.weight
     # A column of all formulas has probability 1, not 0.999999999999996.
     return np.minimum(np.round(uses, _DECIMALS), 1.0)
 
 
-def columns_of(state: State, known: dict[bytes, set[int]] | None = None) -> np.ndarray:
-    """Return the columns of the problem that a state uses; not those that cancel, as in `x*z/x`.
-
-    Those of each tree are put into `known`, where states have trees in common.
-    """
-    known = {} if known is None else known
-    used: set[int] = set()
-    for tree in state.trees:
-        key = tree.tobytes()
-        if key not in known:
-            known[key] = _columns_of_tree(tree)
-        used |= known[key]
+def columns_of(state: State) -> np.ndarray:
+    """Return the columns of the problem that a state uses; not those that cancel, as in `x*z/x`."""
+    used: set[int] = set().union(*(_columns_of_tree(tree.tobytes()) for tree in state.trees))
     return np.array(sorted(used), dtype=np.int64)
 
 
-def _columns_of_tree(tree: np.ndarray) -> set[int]:
+@lru_cache(maxsize=2**14)  # states have trees in common
+def _columns_of_tree(nodes: bytes) -> frozenset[int]:
+    tree = np.frombuffer(nodes, NODE)
     columns = tree["feature"][tree["op"] == opcodes.FEATURE].tolist()
     if np.isin(tree["op"], (opcodes.DIV, opcodes.INV)).any():  # else nothing cancels
         expression = to_expression(tree, range(max(columns) + 1))
         columns = ex.features(collected(expression))
-    return set(columns)
+    return frozenset(columns)
 
 
 def thin(states: list[State], most: int) -> list[State]:
@@ -272,17 +250,16 @@ def _fit_all(
     weighted: list[tuple[float, Model]] = []
     n = _FIRST_FITS if deadline.is_set else most
     while True:
-        chosen = [(state_key(state), state) for state in thin(states, n)]
-        for key, state in chosen:
+        kept = []
+        for state in thin(states, n):
+            key = state_key(state)
             if key not in fits:
                 if weighted and deadline.over():
                     return weighted
                 fits[key] = fitter.fit(state)
-        kept = [
-            (state.weight, replace(model, state=state))
-            for key, state in chosen
-            if (model := fits[key]) is not None
-        ]
+            model = fits[key]
+            if model is not None:
+                kept.append((state.weight, replace(model, state=state)))
         total = sum(weight for weight, _ in kept)
         weighted = [(weight / total, model) for weight, model in kept]
         if n >= min(most, len(states)):
@@ -300,10 +277,9 @@ def group(states: list[State], fitter: Fitter, most: int, deadline: Deadline) ->
     fitted function. It is shown by its simplest member, with the best constants seen. There are no
     more than `most`, and no further ones after the deadline.
     """
-    by_structure: dict[tuple, list[int]] = {}
+    by_structure: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for i, state in enumerate(states):
-        key = structure(concatenated(state.trees), len(state.trees))
-        by_structure.setdefault(key, []).append(i)
+        by_structure[structure(concatenated(state.trees), len(state.trees))].append(i)
     ranked = sorted(by_structure.values(), key=lambda some: -sum(states[i].weight for i in some))
     shown: list[Group] = []
     lost = 0.0
@@ -311,11 +287,7 @@ def group(states: list[State], fitter: Fitter, most: int, deadline: Deadline) ->
         if shown and deadline.over():
             break
         members = [states[i] for i in places]
-        fewest = min(state.n_nodes for state in members)
-        best = max(
-            (state for state in members if state.n_nodes == fewest),
-            key=lambda state: state.log_likelihood,
-        )
+        best = min(members, key=lambda state: (state.n_nodes, -state.log_likelihood))
         # What holds on the rows that were looked at may not on all.
         model = fitter.fit(fitter.tidied(best)) or fitter.fit(best)
         weight = sum(state.weight for state in members)
@@ -333,16 +305,17 @@ def polished(groups: list[Group], fitter: Fitter, deadline: Deadline) -> list[Gr
     only the first is still polished; at the deadline all polishing stops.
     """
     done: set[Model] = set()
-    work = 0.0
+    budget = Budget(fitter, deadline.cut_short)
+    columns = np.arange(len(fitter.columns))
     while True:
-        sizes = [_size(one.model) for one in groups]
-        places = to_polish(sizes, [one.model.mse for one in groups])
-        todo = [i for i in places if groups[i].model not in done]
+        models = [one.model for one in groups]
+        sizes = [ex.n_nodes(expression_of(model, columns)) for model in models]
+        places = to_polish(sizes, [model.mse for model in models])
+        todo = [i for i in places if models[i] not in done]
         for i in todo:
-            if not may_polish(len(done), work, deadline.cut_short):
+            if not budget.allows(models[i]):
                 return _merge_equal_fits(groups)
-            work += fitter.work(groups[i].model.state)
-            groups[i] = replace(groups[i], model=fitter.polished(groups[i].model, deadline.over))
+            groups[i] = replace(groups[i], model=fitter.polished(models[i], deadline.over))
             done.add(groups[i].model)
         if not todo:
             return groups
@@ -354,9 +327,19 @@ def to_polish(sizes: Sequence[int], errors: Sequence[float]) -> list[int]:
     return list(dict.fromkeys([*range(len(sizes))[:_POLISHED], *front(sizes, errors).tolist()]))
 
 
-def may_polish(done: int, work: float, stop: Callable[[], bool]) -> bool:
-    """Return whether to polish one more formula; the first always is."""
-    return done == 0 or (work < _MOST_POLISHING and not stop())
+class Budget:
+    """What may be spent on constants of formulas, one after the other; the first always is done."""
+
+    def __init__(self, fitter: Fitter, stop: Callable[[], bool]):
+        self._fitter, self._stop = fitter, stop
+        self._spent: float | None = None
+
+    def allows(self, model: Model) -> bool:
+        """Return whether to do one more formula, and count it if so."""
+        if self._spent is not None and (self._spent >= _MOST_POLISHING or self._stop()):
+            return False
+        self._spent = (self._spent or 0.0) + self._fitter.work(model.state)
+        return True
 
 
 def front(sizes: Sequence[int], errors: Sequence[float]) -> np.ndarray:
@@ -389,9 +372,3 @@ def _merge_equal_fits(groups: list[Group]) -> list[Group]:
             shadows[len(merged)] = shadow
             merged.append(one)
     return sorted(merged, key=lambda one: -one.weight)
-
-
-def _size(model: Model) -> int:
-    """Return the number of nodes of a formula as it is shown."""
-    columns = 1 + max((int(tree["feature"].max()) for tree in model.state.trees), default=0)
-    return ex.n_nodes(expression_of(model, np.arange(columns)))

@@ -34,12 +34,11 @@ class Mixture:
     """Fitted models with their probabilities: the posterior, as predictions need it."""
 
     models: list[tuple[float, Model]]
-    """Probabilities, which sum to 1, and models."""
+    """Probabilities, which sum to 1, and models, fitted to y about its mean in units of a scale."""
     y_mean: float
     y_scale: float
-    """In units of which the models are fitted."""
     y_spread: float
-    """Standard deviation of y on the training rows; the same but for known terms."""
+    """Standard deviation of y on the training rows; that is the scale, but for known terms."""
     n: float
     """Sum of the row weights."""
     noise_prior: tuple[float, float]
@@ -81,12 +80,12 @@ class Mixture:
         rows, and no tenth of the posterior is to move a prediction. It lies inside all intervals of
         50 per cent or more, of observations and of the mean.
         """
-        mean, far, left_out = _joined(self._predict_some, self._chunks(X))
+        mean, far, left_out = self._in_chunks(X, self._predict_some)
         return mean, far, left_out
 
     def _predict_some(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         _, df = self._noises
-        means, *scales = self._parts(X, (True, False))
+        means, *scales = self._parts(X, True, False)
         good = np.isfinite(means) & np.isfinite(scales[0])
         weights = np.where(good, self.weights[:, None], 0.0)
         finite = weights.sum(axis=0)
@@ -115,21 +114,22 @@ class Mixture:
         (lower, upper), _ = self.quantiles(X, _ONE_DEVIATION, noise=True)
         return 0.5 * upper - 0.5 * lower
 
-    def _chunks(self, X: np.ndarray) -> Iterator[np.ndarray]:
+    def _in_chunks(
+        self, X: np.ndarray, predict: Callable[[np.ndarray], tuple[np.ndarray, ...]]
+    ) -> tuple[np.ndarray, ...]:
         size = max(1, _NUMBERS_AT_ONCE // max(len(self.models), X.shape[1]))
-        return (X[i : i + size] for i in range(0, len(X), size))
+        parts = [predict(X[i : i + size]) for i in range(0, len(X), size)]
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
-    def _at(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return scaled means of all models at the rows, and how far they are known.
-
-        The second is the standard deviation of the mean in units of that of the noise.
-        """
+    def _parts(self, X: np.ndarray, *kinds: bool) -> tuple[np.ndarray, ...]:
+        """Return scaled means of all models at the rows, and scales with noise or without."""
         columns = np.ascontiguousarray(X.T, dtype=np.float64)
+        # How far the means are known: standard deviations in units of that of the noise.
         means, spreads = np.zeros((2, len(self.models), len(X)))
+        noise, _ = self._noises
         with np.errstate(all="ignore"):
             for i, (_, model) in enumerate(self.models):
-                values = evaluate_trees(model.state.trees, columns)
-                design = (values - model.centre[:, None]) / model.length[:, None]
+                design = model.design(columns)
                 means[i] = model.beta @ design
                 if not self.plug_in:
                     # The intercept has a flat prior, so that nothing shrinks its variance.
@@ -137,7 +137,7 @@ class Mixture:
                         model.inverse_root.T @ design
                     )
                     spreads[i] = np.hypot(np.sqrt(1.0 / self.n), of_slopes)
-        return means, spreads
+            return means, *(noise[:, None] * np.hypot(spreads, float(kind)) for kind in kinds)
 
     def quantiles(
         self, X: np.ndarray, levels: tuple[float, ...], noise: bool
@@ -148,28 +148,18 @@ class Mixture:
         plugged in; the quantiles are those of the mixture, exactly. With `noise` they are those
         of a new observation, else those of its mean.
         """
-        *parts, left_out = _joined(
-            lambda rows: self._quantiles_some(rows, levels, noise), self._chunks(X)
-        )
+
+        def quantiles_some(X: np.ndarray) -> tuple[np.ndarray, ...]:
+            means, scales = self._parts(X, noise)
+            good = np.isfinite(means) & np.isfinite(scales)
+            weights = np.where(good, self.weights[:, None], 0.0)
+            _, df = self._noises
+            found = [mixture_quantile(p, weights, means, scales, df) for p in levels]
+            left_out = 1.0 - self.weights @ good
+            return *(self.y_mean + self.y_scale * values for values in found), left_out
+
+        *parts, left_out = self._in_chunks(X, quantiles_some)
         return np.array(parts), left_out
-
-    def _quantiles_some(
-        self, X: np.ndarray, levels: tuple[float, ...], noise: bool
-    ) -> tuple[np.ndarray, ...]:
-        means, scales = self._parts(X, (noise,))
-        good = np.isfinite(means) & np.isfinite(scales)
-        weights = np.where(good, self.weights[:, None], 0.0)
-        _, df = self._noises
-        found = [mixture_quantile(p, weights, means, scales, df) for p in levels]
-        left_out = 1.0 - self.weights @ good
-        return *(self.y_mean + self.y_scale * values for values in found), left_out
-
-    def _parts(self, X: np.ndarray, kinds: tuple[bool, ...]) -> tuple[np.ndarray, ...]:
-        """Return scaled means of all models at the rows, and scales with noise or without."""
-        noise, _ = self._noises
-        means, spreads = self._at(X)
-        with np.errstate(all="ignore"):
-            return means, *(noise[:, None] * np.hypot(spreads, float(kind)) for kind in kinds)
 
     def sample(
         self, X: np.ndarray, n_draws: int, rng: np.random.Generator
@@ -194,8 +184,7 @@ class Mixture:
             for i in np.unique(picks):
                 model, places = self.models[i][1], np.flatnonzero(picks == i)
                 m = len(places)
-                values = evaluate_trees(model.state.trees, columns)
-                design = (values - model.centre[:, None]) / model.length[:, None]
+                design = model.design(columns)
                 noise, intercept = np.full(m, deviations[i]), np.zeros(m)
                 if not self.plug_in:
                     half = 0.5 * freedoms[i]
@@ -208,33 +197,26 @@ class Mixture:
             return self.y_mean + self.y_scale * means, self.y_scale * noises
 
 
-def _joined(
-    predict: Callable[[np.ndarray], tuple[np.ndarray, ...]], chunks: Iterator[np.ndarray]
-) -> tuple[np.ndarray, ...]:
-    parts = [predict(rows) for rows in chunks]
-    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
-
-
 def _length(vectors: np.ndarray) -> np.ndarray:
     """Return the length of each column; no square overflows."""
     largest = np.abs(vectors).max(axis=0, initial=0.0)
     return largest * np.sqrt(np.sum((vectors / np.where(largest > 0, largest, 1.0)) ** 2, axis=0))
 
 
+@dataclass(frozen=True, eq=False)
 class AcceptedModels:
     """Every model that the paper's sampler accepted, chain after chain, fitted when asked for."""
 
-    def __init__(self, fitter: Fitter, chains: list[ChainTrace]):
-        self._fitter = fitter
-        self._chains = chains
+    fitter: Fitter
+    chains: list[ChainTrace]
 
     def predict(self, X: np.ndarray) -> Iterator[np.ndarray]:
         """Yield what each model predicts; nan where it has no finite value."""
         columns = np.ascontiguousarray(X.T, dtype=np.float64)
         with np.errstate(all="ignore"):
-            for chain in self._chains:
+            for chain in self.chains:
                 for nodes, n_terms in zip(chain.nodes, chain.n_terms, strict=True):
-                    model = self._fitter.fit_trees(split_terms(nodes, n_terms))
+                    model = self.fitter.fit_trees(split_terms(nodes, n_terms))
                     if model is None:
                         yield np.full(len(X), np.nan)
                     else:
@@ -248,22 +230,12 @@ class AcceptedModels:
 def mixture_quantile(
     p: float, weights: np.ndarray, means: np.ndarray, scales: np.ndarray, df: float | np.ndarray
 ) -> np.ndarray:
-    """Return the p-quantile of each column's mixture.
+    """Return the p-quantile of each column's mixture; nan where no component counts.
 
-    Parameters
-    ----------
-    p : float in (0, 1)
-    weights, means, scales : ndarray of shape (n_components, n_columns)
-        A component counts where its weight is above 0 and its mean and scale are finite; elsewhere
-        they may be anything. A scale of 0 is a point mass.
-    df : float or ndarray of shape (n_components,)
-        Degrees of freedom, of all components or of each; infinite for normal ones, which either
-        all are or none.
-
-    Returns
-    -------
-    ndarray of shape (n_columns,)
-        nan where no component counts.
+    `weights`, `means` and `scales` have one row per component, which counts where its weight is
+    above 0 and its mean and scale are finite; elsewhere they may be anything. A scale of 0 is a
+    point mass. `df` are degrees of freedom, of all components or of each: infinite for normal ones,
+    which either all are or none.
 
     Examples
     --------
@@ -281,9 +253,9 @@ def mixture_quantile(
     share = share / np.where(known, total, 1.0)
     means, scales = np.where(counts, means, 0.0), np.where(counts, scales, 1.0)
     with np.errstate(all="ignore"):
-        parts = np.clip(means + scales * _quantile(p, df), -_LARGEST, _LARGEST)
-    # The quantile of the mixture lies between the smallest and the largest of its parts, both
-    # included.
+        standard = np.where(np.isinf(df), special.ndtri(p), special.stdtrit(df, p))
+        parts = np.clip(means + scales * standard, -_LARGEST, _LARGEST)
+    # It lies between the smallest and the largest quantile of a component, both included.
     low = np.where(counts, parts, np.inf).min(axis=0)
     high = np.where(counts, parts, -np.inf).max(axis=0)
     active = np.flatnonzero(known & (low < high))
@@ -370,10 +342,6 @@ def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 def _rank(bits: np.ndarray) -> np.ndarray:
     """Return the places of numbers among all numbers from their bits, and the bits from those."""
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
-
-
-def _quantile(p: float, df: np.ndarray) -> np.ndarray:
-    return np.where(np.isinf(df), special.ndtri(p), special.stdtrit(df, p))
 
 
 def _cdf(

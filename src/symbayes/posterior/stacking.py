@@ -1,20 +1,14 @@
 """Several chains, one answer: pooled, or stacked where they have not agreed.
 
 Stacking weights are those with which the mixture of the chains predicts best the rows that it has
-not seen: Yao, Vehtari and Gelman (2022), "Stacking for non-mixing Bayesian computations: the curse
-and blessing of multimodal posteriors", JMLR 23.
-
-How well a chain predicts a row that it has not seen is found without fitting it again. Given its
-trees, a model without a row is known exactly: leverages tell how coefficients, residual sum of
-squares and likelihood change. What is left to chance is which trees a chain without the row would
-have visited; for that its draws are weighted by the ratio of their likelihoods without and with the
-row (importance sampling; ratios are truncated as by Ionides, 2008).
+not seen (Yao, Vehtari and Gelman, 2022). How each chain predicts them is on the theory page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -23,9 +17,8 @@ from scipy.special import logsumexp
 
 from ..deadline import OutOfTime
 from ..fitting.model import Model, freedom
-from ..formula.trees import evaluate_trees
 from ..inputs.validation import Table
-from .posterior import Group, Posterior, inclusion
+from .posterior import Posterior, inclusion
 from .prediction import Mixture
 
 # Rows that are left out in turn, at most: more would hardly change the weights.
@@ -38,40 +31,38 @@ _LARGEST_LEVERAGE = 1.0 - 1.0e-9
 PRIOR = 0.1
 
 
-@dataclass(frozen=True, eq=False)
-class Stacking:
-    """How to weigh the chains, and what it is good for."""
+class Stacking(NamedTuple):
+    """Weights of the chains, which sum to 1, and what they gain over equal ones.
+
+    That is the log predictive density of all rows, each left out in turn, less that of pooled
+    chains.
+    """
 
     weights: np.ndarray
-    """One for each chain; they sum to 1."""
     gain: float
-    """Log predictive density of all rows, each left out in turn, less that of pooled chains."""
 
 
 def stack(posterior: Posterior, rows: Table, stop: Callable[[], bool] = lambda: False) -> Stacking:
     """Return the weights of chains whose mixture predicts best the rows that it has not seen.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    rows : Table
-        Training rows, of which at most 1,000 are left out in turn.
-    stop : callable
-        Whether it has to be given up: it raises OutOfTime.
+    Of the training rows at most 1,000 are left out in turn. When it is time to `stop`, it raises
+    OutOfTime.
     """
     rows = rows.sample(_MOST_ROWS)
+    place, stands_for = posterior.model_places, posterior.stands_for
+    n_models, n_chains = len(posterior.mixture.models), len(posterior.draws)
+    shares = [
+        np.bincount(
+            np.maximum(place[draws.state], 0), draws.weight * stands_for[draws.state], n_models
+        )
+        for draws in posterior.draws
+    ]
     density = chain_densities(
-        posterior.mixture,
-        _shares(posterior),
-        np.array([len(draws.state) for draws in posterior.draws]),
-        rows.X[:, rows.used],
-        rows.y,
-        rows.weights,
-        stop,
-    )
+        posterior.mixture, np.array(shares), [len(draws.state) for draws in posterior.draws],
+        rows.X[:, rows.used], rows.y, rows.weights, stop,
+    )  # fmt: skip
     seen = np.isfinite(density).any(axis=1)
     density, counts = density[seen], rows.weights[seen]
-    n_chains = density.shape[1]
     if not seen.any():  # no row can be left out, so none has a say
         return Stacking(np.full(n_chains, 1.0 / n_chains), 0.0)
     weights = stacking_weights(density, counts)
@@ -80,34 +71,12 @@ def stack(posterior: Posterior, rows: Table, stop: Callable[[], bool] = lambda: 
     return Stacking(weights, float(counts @ (stacked - pooled) * of_all))
 
 
-def _shares(posterior: Posterior) -> np.ndarray:
-    """Return how much of each chain each model of the mixture is, one row per chain."""
-    place, stands_for = posterior.model_places, posterior.stands_for
-    n_models = len(posterior.mixture.models)
-    return np.array(
-        [
-            np.bincount(
-                np.maximum(place[draws.state], 0),
-                draws.weight * stands_for[draws.state],
-                minlength=n_models,
-            )
-            for draws in posterior.draws
-        ]
-    )
-
-
 def stacking_weights(log_density: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the weights, which sum to 1, of the best mixture of predictive distributions.
 
     They maximise ``sum_i counts[i] log(sum_k w[k] exp(log_density[i, k])) + PRIOR sum_k log w[k]``.
-
-    Parameters
-    ----------
-    log_density : ndarray of shape (n_rows, n_distributions)
-        Log predictive densities of rows that the distributions have not seen; minus infinity for
-        0. Rows to which all give 0 say nothing and are left out.
-    counts : ndarray of shape (n_rows,)
-        How often each row counts.
+    Densities, of rows that the distributions have not seen, have one row per row of the table; a
+    row that is impossible by all of them says nothing. `counts` are row weights.
 
     Examples
     --------
@@ -162,40 +131,29 @@ def reweighted(posterior: Posterior, weights: np.ndarray) -> tuple[Posterior, li
     # A file may have a state without weight.
     ratio = np.divide(after, before, out=np.ones_like(before), where=before > 0.0)
     mixture, place = posterior.mixture, posterior.model_places
-    shares, of_models = mixture.weights, [model.state for _, model in mixture.models]
-    for i in np.flatnonzero(place >= 0):
+    shares, of_models = mixture.weights, [model for _, model in mixture.models]
+    for i in np.flatnonzero(place >= 0).tolist():
         shares[place[i]] *= ratio[i]
-        of_models[place[i]] = states[i]
-    models = [
-        (float(share), replace(model, state=state))
-        for share, state, (_, model) in zip(
-            shares / shares.sum(), of_models, mixture.models, strict=True
-        )
-    ]
-    groups = _weigh(posterior.groups, ratio, before)
-    order = sorted(range(len(groups)), key=lambda i: -groups[i].weight)
-    return (
-        replace(
-            posterior,
-            states=states,
-            chain_weights=weights,
-            mixture=replace(mixture, models=models),
-            groups=[groups[i] for i in order],
-            inclusion=inclusion(states, len(posterior.inclusion)),
-        ),
-        order,
-    )
+        of_models[place[i]] = replace(of_models[place[i]], state=states[i])
+    models = list(zip((shares / shares.sum()).tolist(), of_models, strict=True))
 
-
-def _weigh(groups: list[Group], ratio: np.ndarray, before: np.ndarray) -> list[Group]:
-    """Return the formulas with the probabilities that the weights of their states give them."""
-    weights = np.empty(len(groups))
-    for i, one in enumerate(groups):
+    # Formulas have the probabilities that the weights of their states give them.
+    of_groups = np.empty(len(posterior.groups))
+    for i, one in enumerate(posterior.groups):
         members = sorted(one.members)
         own = before[members] if before[members].any() else None
-        weights[i] = one.weight * np.average(ratio[members], weights=own)
-    weights /= max(weights.sum(), 1.0)
-    return [replace(one, weight=float(w)) for one, w in zip(groups, weights, strict=True)]
+        of_groups[i] = one.weight * np.average(ratio[members], weights=own)
+    of_groups /= max(of_groups.sum(), 1.0)
+    order = np.argsort(-of_groups, kind="stable").tolist()
+    changed = replace(
+        posterior,
+        states=states,
+        chain_weights=weights,
+        mixture=replace(mixture, models=models),
+        groups=[replace(posterior.groups[i], weight=float(of_groups[i])) for i in order],
+        inclusion=inclusion(states, len(posterior.inclusion)),
+    )
+    return changed, order
 
 
 # Predictions of rows that a chain has not seen.
@@ -204,7 +162,7 @@ def _weigh(groups: list[Group], ratio: np.ndarray, before: np.ndarray) -> list[G
 def chain_densities(
     mixture: Mixture,
     shares: np.ndarray,
-    n_draws: np.ndarray,
+    n_draws: Sequence[int],
     X: np.ndarray,
     y: np.ndarray,
     weights: np.ndarray,
@@ -212,26 +170,13 @@ def chain_densities(
 ) -> np.ndarray:
     """Return the log predictive density of each row by each chain without that row.
 
-    Of a row that counts several times one is left out, as if they stood one below the other. The
-    scale of y, of which the prior of the noise is a part, is that of all rows.
+    Densities are those of y in units of its scale, minus infinity where a chain has no model
+    without the row. Of a row that counts several times one is left out, as if they stood one below
+    the other. The scale of y, of which the prior of the noise is a part, is that of all rows. The
+    fits of the mixture are on all rows, which may be more than these.
 
-    Parameters
-    ----------
-    mixture : Mixture
-        Fits on all rows.
-    shares : ndarray of shape (n_chains, n_models)
-        How much of each chain each model of the mixture is.
-    n_draws : ndarray of shape (n_chains,)
-        How many draws of a chain those are.
-    X, y, weights : ndarray
-        Training rows with the columns in use, all or some of them, y in its own units.
-    stop : callable
-        Whether it has to be given up: it raises OutOfTime.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_chains)
-        For y in units of its scale; minus infinity where a chain has no model without the row.
+    `shares` says how much of each chain, by row, each model of the mixture is, and `n_draws` how
+    many draws of a chain those are. When it is time to `stop`, it raises OutOfTime.
     """
     scaled_y = y / mixture.y_scale - mixture.y_mean / mixture.y_scale
     columns = np.ascontiguousarray(X.T)
@@ -257,8 +202,7 @@ def _without_each(
     nu, lam = mixture.noise_prior
     n, rss, n_terms = mixture.n, model.mse * mixture.n, len(model.state.trees)
     out = np.minimum(weights, 1.0)
-    values = evaluate_trees(model.state.trees, columns)
-    design = (values - model.centre[:, None]) / model.length[:, None]
+    design = model.design(columns)
     # That of the intercept included, for a row that counts once.
     leverage = 1.0 / n + np.sum((model.inverse_root.T @ design) ** 2, axis=0)
     left = 1.0 - out * leverage

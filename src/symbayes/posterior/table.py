@@ -15,7 +15,7 @@ from ..formula import expression as ex
 from ..formula.formula import DIGITS, Formula
 from ..formula.rewriting import collected
 from ..kernels import opcodes
-from .posterior import Posterior, front, may_polish, to_polish
+from .posterior import Budget, Posterior, to_polish
 
 # Formulas, from the most probable on, for which simple constants are looked for.
 _ROUNDED = 5
@@ -24,19 +24,12 @@ _ROUNDED = 5
 class FormulaWriter:
     """Writes fitted models as formulas.
 
-    Parameters
-    ----------
-    fitter : Fitter
-    names : sequence of str
-        All columns of the user's table.
-    used : ndarray
-        The position among them of the columns of the problem.
+    `names` are those of all columns of the user's table, `used` the positions of the columns of the
+    problem among them.
     """
 
     def __init__(self, fitter: Fitter, names: Sequence[str], used: np.ndarray):
-        self._fitter = fitter
-        self._names = names
-        self._used = used
+        self._fitter, self._names, self._used = fitter, names, used
         problem, n_rows = fitter.problem, len(fitter.scaled_y)
         # Constants inside known terms are what the user says they are: none is touched then.
         self._free = not any((tree["op"] == opcodes.LT).any() for tree in problem.known)
@@ -55,23 +48,21 @@ class FormulaWriter:
         Simple constants are looked for until the deadline or a Ctrl-C.
         """
         deadline = deadline or Deadline()
-        formulas = [self._formula(model) for _, model in models]
+        fits = [model for _, model in models]
+        formulas = [self._formula(fit) for fit in fits]
         problem = self._fitter.problem
-        sizes = [formula.n_nodes for formula in formulas]
-        work = 0.0
-        for i in to_polish(sizes, [model.mse for _, model in models]):
-            # Digits take next to no time, unless there are very many constants.
-            if may_polish(i, work, deadline.over):
-                work += self._fitter.work(models[i][1].state)
-                formulas[i] = self._shown(models[i][1])
+        # Digits take next to no time, unless there are very many constants.
+        budget = Budget(self._fitter, deadline.over)
+        for i in to_polish([formula.n_nodes for formula in formulas], [fit.mse for fit in fits]):
+            if budget.allows(fits[i]):
+                formulas[i] = self._shown(fits[i])
         simpler = [str(formula) for formula in formulas]
-        work = 0.0
+        budget = Budget(self._fitter, deadline.cut_short)
         for i in range(min(_ROUNDED, len(models)) if self._free else 0):
-            if may_polish(i, work, deadline.cut_short):
-                work += self._fitter.work(models[i][1].state)
+            if budget.allows(fits[i]):
                 with contextlib.suppress(OutOfTime):
                     simpler[i] = self._with_simple_constants(formulas[i], deadline.over)
-        r2 = [1.0 - model.mse * (problem.y_scale / problem.y_spread) ** 2 for _, model in models]
+        r2 = [1.0 - fit.mse * (problem.y_scale / problem.y_spread) ** 2 for fit in fits]
         return formula_table(models, formulas, problem.y_scale, r2, simpler), formulas
 
     def one_standard_error_rmse(self, models: list[tuple[float, Model]]) -> float:
@@ -104,12 +95,9 @@ class FormulaWriter:
         return str(formula if found == formula._expression else self._of(collected(found)))
 
     def _of(self, expression: ex.Expression) -> Formula:
-        """Return a formula that is shown with the digits that the data support.
-
-        Simple numbers are not measured, and keep theirs.
-        """
+        """Return a formula that is shown with the digits that the data support."""
         digits = [
-            max(n, DIGITS) if is_simple(value) else n
+            max(n, DIGITS) if is_simple(value) else n  # simple numbers are not measured
             for n, value in zip(
                 self._rows.digits(expression), ex.constants(expression), strict=True
             )
@@ -151,34 +139,6 @@ def formula_table(
             "rounded": pd.Series(rounded, dtype=object),
         }
     )
-
-
-def select(formulas: pd.DataFrame, rule: str, limit: float) -> int:
-    """Return the place of the best formula in a table of formulas.
-
-    Parameters
-    ----------
-    formulas : DataFrame
-        With `n_nodes` and `rmse`, the most probable formula first.
-    rule : str
-        "probability": the most probable; "one_standard_error": the simplest whose mean squared
-        error is within one standard error of the smallest; "accuracy": the smallest error.
-    limit : float
-        The RMSE whose square is one standard error above the smallest.
-    """
-    if rule == "probability":
-        return 0
-    rmse = formulas["rmse"].to_numpy()
-    if rule == "accuracy":
-        return int(np.argmin(rmse))
-    close = np.flatnonzero(rmse <= max(limit, rmse.min()))
-    # Among the simplest of them the most probable, which comes first.
-    return int(close[np.argmin(formulas["n_nodes"].to_numpy()[close])])
-
-
-def pareto(formulas: pd.DataFrame) -> pd.DataFrame:
-    """Return the formulas to which no other is both shorter and closer, the shortest first."""
-    return formulas.iloc[front(formulas["n_nodes"].to_numpy(), formulas["rmse"].to_numpy())]
 
 
 def formulas_by_chain(posterior: Posterior, formulas: pd.DataFrame, n: int) -> pd.DataFrame:

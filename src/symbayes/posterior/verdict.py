@@ -39,71 +39,88 @@ _WORTH_STACKING = 4.0
 _STANDS_OUT = 0.1
 
 
-class Reason(StrEnum):
+class _Phrase(StrEnum):
+    """A name for files, and its words."""
+
+    words: str
+
+    def __new__(cls, name: str, words: str = "") -> _Phrase:
+        phrase = str.__new__(cls, name)
+        phrase._value_, phrase.words = name, words
+        return phrase
+
+
+class Reason(_Phrase):
     """Why a run has converged (the first two) or not."""
 
-    EXACT = "exact"
-    AGREEMENT = "agreement"
-    WARM_UP = "warm-up not finished"
-    CONTRADICTION = "probabilities that contradict each other"
-    DISAGREEMENT = "large R-hat"
-    HARDLY_ANY_DRAWS = "hardly any draws"
-    FEW_EFFECTIVE = "few effective draws"
-    LARGE_ERROR = "large standard error"
-    ONE_CHAIN = "one chain"
-    FEW_TRIPS = "few round trips"
+    EXACT = "exact", "the formula found fits the data to rounding error"
+    AGREEMENT = (
+        "agreement",
+        "the chains agree (R-hat {r_hat:.3f} for log-likelihood, size and predictions) and their "
+        "draws are worth {effective:.0f} independent ones",
+    )
+    WARM_UP = (
+        "warm-up not finished",
+        "{end} before warm-up was finished, so that the probabilities mean little",
+    )
+    CONTRADICTION = (
+        "probabilities that contradict each other",
+        "{who} do not agree: {quantity} is {high} in one of them and {low} in another",
+    )
+    DISAGREEMENT = (
+        "large R-hat",
+        f"{{who}} do not agree (R-hat {{r_hat:.3f}} for {{quantity}}, where {LARGEST_R_HAT} is the "
+        "limit)",
+    )
+    HARDLY_ANY_DRAWS = "hardly any draws", "there are only {draws} draws"
+    FEW_EFFECTIVE = (
+        "few effective draws",
+        "the draws are worth only {effective:.0f} independent ones for {quantity}, and "
+        f"{FEWEST_EFFECTIVE:.0f} are wanted",
+    )
+    LARGE_ERROR = (
+        "large standard error",
+        "{quantity} is known only with a standard error of {error:.3f}, and "
+        f"{LARGEST_ERROR} is wanted",
+    )
+    ONE_CHAIN = (
+        "one chain",
+        "there is one chain, so that agreement between chains cannot be checked",
+    )
+    FEW_TRIPS = (
+        "few round trips",
+        "{how_often} travelled from the coldest temperature to the hottest and back, and "
+        f"{FEWEST_TRIPS} times are wanted, so that formulas as good as those found may have been "
+        "missed",
+    )
 
 
-class End(StrEnum):
+class End(_Phrase):
     """What ended a run before its time."""
 
-    INTERRUPTED = "interrupted"
-    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted", "the run was interrupted"
+    TIMEOUT = "timeout", "the time limit was reached"
 
 
-class Note(StrEnum):
+class Note(_Phrase):
     """Where the trouble may come from, or what agreement does not say."""
 
-    HARDLY_SWAPS = "hardly any swaps"
-    FEW_PASS = "few round trips"
-    SEARCH_CUT = "search cut short"
-    SEARCH_DISAGREED = "search did not agree"
-    NONE_STANDS_OUT = "no formula stands out"
-
-
-_REASONS = {
-    Reason.EXACT: "the formula found fits the data to rounding error",
-    Reason.AGREEMENT: "the chains agree (R-hat {r_hat:.3f} for log-likelihood, size and "
-    "predictions) and their draws are worth {effective:.0f} independent ones",
-    Reason.WARM_UP: "{end} before warm-up was finished, so that the probabilities mean little",
-    Reason.CONTRADICTION: "{who} do not agree: {quantity} is {high} in one of them and {low} in "
-    "another",
-    Reason.DISAGREEMENT: "{who} do not agree (R-hat {r_hat:.3f} for {quantity}, where "
-    f"{LARGEST_R_HAT} is the limit)",
-    Reason.HARDLY_ANY_DRAWS: "there are only {draws} draws",
-    Reason.FEW_EFFECTIVE: "the draws are worth only {effective:.0f} independent ones for "
-    f"{{quantity}}, and {FEWEST_EFFECTIVE:.0f} are wanted",
-    Reason.LARGE_ERROR: "{quantity} is known only with a standard error of {error:.3f}, and "
-    f"{LARGEST_ERROR} is wanted",
-    Reason.ONE_CHAIN: "there is one chain, so that agreement between chains cannot be checked",
-    Reason.FEW_TRIPS: "{how_often} travelled from the coldest temperature to the hottest and back, "
-    f"and {FEWEST_TRIPS} times are wanted, so that formulas as good as those found may have been "
-    "missed",
-}
-_ENDS = {
-    End.INTERRUPTED: "the run was interrupted",
-    End.TIMEOUT: "the time limit was reached",
-}
-_NOTES = {
-    Note.HARDLY_SWAPS: "Its temperatures hardly swap states",
-    Note.FEW_PASS: "Few states pass through all temperatures",
-    Note.SEARCH_CUT: "But the time limit cut the search short, so that there may be a better "
-    "formula",
-    Note.SEARCH_DISAGREED: "But the search ended before several starts had come to the same "
-    "formula, so that there may be a better one",
-    Note.NONE_STANDS_OUT: "No formula stands out, the leading one has a probability of {leading}: "
-    "more rows or less noise would tell them apart",
-}
+    HARDLY_SWAPS = "hardly any swaps", "Its temperatures hardly swap states"
+    FEW_PASS = "few round trips", "Few states pass through all temperatures"
+    SEARCH_CUT = (
+        "search cut short",
+        "But the time limit cut the search short, so that there may be a better formula",
+    )
+    SEARCH_DISAGREED = (
+        "search did not agree",
+        "But the search ended before several starts had come to the same formula, so that there "
+        "may be a better one",
+    )
+    NONE_STANDS_OUT = (
+        "no formula stands out",
+        "No formula stands out, the leading one has a probability of {leading}: more rows or less "
+        "noise would tell them apart",
+    )
 
 
 @dataclass(frozen=True)
@@ -121,7 +138,6 @@ class Verdict:
     """By how much stacked chains predict left-out rows better than pooled ones, in nats; None where
     chains agree or there was no time to find out."""
     stacked: bool = False
-    """Whether the chains are stacked."""
 
     @property
     def converged(self) -> bool:
@@ -130,50 +146,41 @@ class Verdict:
 
     def text(self, words: Mapping[Remedy, str] | None = None) -> str:
         """Return the verdict in English, with these words for remedies, or else those of Python."""
-        facts = dict(self.facts)
 
         def say(remedy: Remedy) -> str:
-            return (words or {}).get(remedy, remedy.value).format(**facts)
+            return (words or {}).get(remedy, remedy.value).format(**self.facts)
 
-        phrases = facts | _phrases(facts, self.end)
-        reason = _REASONS[self.reason].format(**phrases)
+        phrases = {**self.facts, **_phrases(self.facts, self.end)}
+        reason = self.reason.words.format(**phrases)
         if self.end is not None and self.reason is not Reason.WARM_UP:
-            reason += f"; {_ENDS[self.end]}"
+            reason += f"; {self.end.words}"
         sentences = [f"{'Converged' if self.converged else 'Not converged'}: {reason}"]
-        advice = _alternatives([say(remedy) for remedy in self.remedies])
+        ways = [say(remedy) for remedy in self.remedies]
+        advice = ", or ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
         if self.note is not None:
-            note = _NOTES[self.note].format(**phrases)
+            note = self.note.words.format(**phrases)
             sentences.append(f"{note}: {advice}" if advice else note)
         elif advice:
             sentences.append(advice[0].upper() + advice[1:])
         if self.stacking_gain is not None:
-            sentences += [say(Remedy.SEE_CHAINS), self._about_stacking(say(Remedy.STACK))]
+            nats = f"predict left-out rows better{{}}, by {self.stacking_gain:.0f} nats"
+            if self.stacked:
+                gain = "They are stacked, and " + nats.format(" than if they were pooled")
+            elif self.stacking_gain < _WORTH_STACKING:
+                gain = "Stacking the chains would not predict better than pooling them"
+            else:
+                gain = f"Stacked instead of pooled, {say(Remedy.STACK)}, they " + nats.format("")
+            sentences += [say(Remedy.SEE_CHAINS), gain]
         return " ".join(f"{sentence}." for sentence in sentences)
-
-    def _about_stacking(self, how: str) -> str:
-        if self.stacked:
-            return (
-                "They are stacked, and predict left-out rows better than if they were pooled, by "
-                f"{self.stacking_gain:.0f} nats"
-            )
-        assert self.stacking_gain is not None
-        if self.stacking_gain < _WORTH_STACKING:
-            return "Stacking the chains would not predict better than pooling them"
-        return (
-            f"Stacked instead of pooled, {how}, they predict left-out rows better, by "
-            f"{self.stacking_gain:.0f} nats"
-        )
 
     def entries(self) -> dict[str, Any]:
         """Return the verdict as entries of `diagnostics_`, of plain values that files can hold."""
-        data = {
-            "reason": str(self.reason),
+        data = vars(self) | {
+            "reason": self.reason.value,
             "facts": dict(self.facts),
-            "end": None if self.end is None else str(self.end),
-            "note": None if self.note is None else str(self.note),
+            "end": self.end and self.end.value,
+            "note": self.note and self.note.value,
             "remedies": [remedy.name for remedy in self.remedies],
-            "stacking_gain": self.stacking_gain,
-            "stacked": self.stacked,
         }
         return {"converged": self.converged, "verdict": self.text(), "verdict_data": data}
 
@@ -216,11 +223,17 @@ def judge(
     found, but worth a note. `names` are those of the columns.
     """
     measured = list(agreements(trace.chains, trace.weights, problem, names))
-    exact = trace.settled and _is_exact(trace, exact_rss(problem))
+    limit = exact_rss(problem)
+    # The second half of the draws of each chain tells what the formula found leaves.
+    exact = (
+        trace.settled
+        and trace.state.exact
+        and all((chain.rss[len(chain) // 2 :] <= limit).all() for chain in trace.chains)
+    )
     verdict = _objection(trace, exact, measured)
     if verdict is None and exact:
         verdict = Verdict(Reason.EXACT)
-    if verdict is None:
+    elif verdict is None:
         verdict = _agreement(trace, measured, float(np.mean(leading_by_chain)))
     return {
         "r_hat": {one.name: one.r_hat for one in measured},
@@ -231,13 +244,6 @@ def judge(
     } | verdict.entries()
 
 
-def _is_exact(trace: Trace, limit: float) -> bool:
-    """Return whether the second half of the draws are those of an exact formula."""
-    return trace.state.exact and all(
-        (chain.rss[len(chain) // 2 :] <= limit).all() for chain in trace.chains
-    )
-
-
 def _differs(one: Agreement) -> bool:
     """Return whether the draws show that chains, or the halves of one, do not agree."""
     return not one.is_good and one.r_hat > (_DISAGREEMENT if one.are_few else LARGEST_R_HAT)
@@ -245,19 +251,19 @@ def _differs(one: Agreement) -> bool:
 
 def _objection(trace: Trace, exact: bool, measured: Sequence[Agreement]) -> Verdict | None:
     """Return why a run has not converged and what to do about it; None if it has."""
-    end = None
-    if trace.interrupted:
-        end = End.INTERRUPTED
-    elif trace.timed_out:
-        end = End.TIMEOUT
-    if not trace.warmed_up and trace.interrupted:
-        return Verdict(Reason.WARM_UP, end=end, remedies=(Remedy.RUN_ON,))
+    end = End.INTERRUPTED if trace.interrupted else End.TIMEOUT if trace.timed_out else None
     if not trace.warmed_up:
+        if trace.interrupted:
+            return Verdict(Reason.WARM_UP, end=end, remedies=(Remedy.RUN_ON,))
         remedies = (Remedy.RAISE_TIMEOUT, Remedy.LOWER_TUNE)
         return Verdict(Reason.WARM_UP, end=End.TIMEOUT, remedies=remedies)
     if exact:
         return None
-    longer = _longer(trace, end)
+    longer = {
+        End.INTERRUPTED: Remedy.RUN_ON,
+        End.TIMEOUT: Remedy.RAISE_TIMEOUT,
+        None: Remedy.RAISE_DRAWS if trace.ladders else Remedy.RAISE_DRAWS_AND_TREES,
+    }[end]
     different = [one for one in measured if _differs(one)]
     if different:
         return _disagreement(trace, different, end, longer)
@@ -267,17 +273,11 @@ def _objection(trace: Trace, exact: bool, measured: Sequence[Agreement]) -> Verd
         return Verdict(reason, facts, end, remedies=(longer,))
     if len(trace.chains) == 1:
         return Verdict(Reason.ONE_CHAIN, remedies=(Remedy.USE_SEVERAL_CHAINS,))
-    if _has_few_trips(trace):
-        facts = {"round_trips": _n_trips(trace)}
-        return Verdict(Reason.FEW_TRIPS, facts, end, remedies=(longer, Remedy.LEAVE_OUT))
+    trips = _round_trips(trace)
+    if trips < FEWEST_TRIPS:
+        remedies = (longer, Remedy.LEAVE_OUT)
+        return Verdict(Reason.FEW_TRIPS, {"round_trips": trips}, end, remedies=remedies)
     return None
-
-
-def _longer(trace: Trace, end: End | None) -> Remedy:
-    """Return how to get more draws."""
-    if end is not None:
-        return Remedy.RUN_ON if end is End.INTERRUPTED else Remedy.RAISE_TIMEOUT
-    return Remedy.RAISE_DRAWS if trace.ladders else Remedy.RAISE_DRAWS_AND_TREES
 
 
 def _disagreement(
@@ -296,10 +296,10 @@ def _disagreement(
     remedies: tuple[Remedy, ...] = (longer, Remedy.USE_MORE_CHAINS, Remedy.LEAVE_OUT)
     if not trace.ladders:
         remedies = (longer, Remedy.USE_TEMPERED)
-    elif _hardly_swaps(trace):
+    elif np.mean([one.swap_rate for one in trace.ladders], axis=0).min(initial=1) < _LOW_SWAP_RATE:
         note, remedies = Note.HARDLY_SWAPS, (Remedy.ADD_TEMPERATURES, Remedy.FEWER_OPERATORS)
         facts["temperatures"] = -(-3 * len(trace.ladders[0].power) // 2)
-    elif _has_few_trips(trace):
+    elif _round_trips(trace) < FEWEST_TRIPS:
         note, remedies = Note.FEW_PASS, (longer, Remedy.LEAVE_OUT)
     elif end is None:
         remedies = (Remedy.RAISE_DRAWS_AND_TUNE, *remedies[1:])
@@ -309,9 +309,9 @@ def _disagreement(
 def _too_few(trace: Trace, few: Sequence[Agreement]) -> tuple[Reason, dict[str, Any]]:
     if any(np.isnan(one.effective) for one in few):
         return Reason.HARDLY_ANY_DRAWS, {"draws": sum(map(len, trace.chains))}
-    wanted = [one for one in few if not one.is_probability]
-    if wanted:
-        worst = min(wanted, key=lambda one: one.effective)
+    wholes = [one for one in few if not one.is_probability]
+    if wholes:
+        worst = min(wholes, key=lambda one: one.effective)
         return Reason.FEW_EFFECTIVE, {"quantity": worst.name, "effective": worst.effective}
     worst = max(few, key=lambda one: one.error)
     return Reason.LARGE_ERROR, {"quantity": worst.name, "error": worst.error}
@@ -334,57 +334,32 @@ def _agreement(trace: Trace, measured: Sequence[Agreement], leading: float) -> V
     return Verdict(Reason.AGREEMENT, facts, note=note, remedies=remedies)
 
 
-def _hardly_swaps(trace: Trace) -> bool:
-    """Return whether there are neighbouring temperatures that hardly swap states."""
+def _round_trips(trace: Trace) -> float:
+    """Return the round trips of all ladders; as many as one likes where there is nowhere to go."""
     if not trace.ladders or len(trace.ladders[0].power) == 1:
-        return False
-    rates = np.mean([record.swap_rate for record in trace.ladders], axis=0)
-    return bool(rates.min() < _LOW_SWAP_RATE)
-
-
-def _has_few_trips(trace: Trace) -> bool:
-    """Return whether states hardly travelled through all temperatures, where there are several."""
-    if not trace.ladders or len(trace.ladders[0].power) == 1:
-        return False
-    return _n_trips(trace) < FEWEST_TRIPS
-
-
-def _n_trips(trace: Trace) -> int:
-    return sum(record.round_trips for record in trace.ladders)
+        return np.inf
+    return sum(ladder.round_trips for ladder in trace.ladders)
 
 
 def _phrases(facts: Mapping[str, Any], end: End | None) -> dict[str, str]:
     """Return those facts in words that are not just numbers."""
-    words = {name: _percent(facts[name]) for name in ("high", "low", "leading") if name in facts}
-    if end is not None:
-        words["end"] = _ENDS[end]
+    words = {} if end is None else {"end": end.words}
+    for name in facts.keys() & {"high", "low", "leading"}:
+        words[name] = "less than 1%" if facts[name] < 0.01 else f"{facts[name]:.0%}"
     if "chains" in facts:
         words["who"] = "the chains" if facts["chains"] > 1 else "the two halves of the chain"
     if "quantity" in facts:
-        words["quantity"] = _quantity(facts["quantity"])
+        kind, _, rest = facts["quantity"].partition(" ")
+        words["quantity"] = {
+            "uses": f"the probability that the formula uses {rest}",
+            "formula": "the probability of a leading formula",
+            "prediction": "predictions",
+            "log_likelihood": "the log-likelihood",
+            "n_nodes": "the size of formulas",
+        }[kind]
     if "round_trips" in facts:
         n = facts["round_trips"]
         words["how_often"] = {0: "no state has", 1: "only once has a state"}.get(
             n, f"only {n} times has a state"
         )
     return words
-
-
-def _quantity(name: str) -> str:
-    """Return what a quantity is, in words."""
-    if name.startswith("uses "):
-        return f"the probability that the formula {name}"
-    if name.startswith("formula "):
-        return "the probability of a leading formula"
-    if name.startswith("prediction "):
-        return "predictions"
-    return {"log_likelihood": "the log-likelihood", "n_nodes": "the size of formulas"}[name]
-
-
-def _percent(share: float) -> str:
-    return "less than 1%" if share < 0.01 else f"{share:.0%}"
-
-
-def _alternatives(ways: Sequence[str]) -> str:
-    """Return ways as a list: "a", "a, or b", "a, b, or c"."""
-    return ", or ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
