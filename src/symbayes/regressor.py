@@ -77,8 +77,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         relevant columns among many are found sooner. The paper's sampler has them fixed.
     sampler : "tempered", "paper", TemperedSampler or PaperSampler, default="tempered"
         "tempered" searches first and then samples by parallel tempering, coefficients and noise
-        integrated out; "paper" is the sampler of the paper, with a fixed number of terms (2 if
-        `n_terms` is "auto").
+        integrated out; "paper" is the sampler of the paper,
+        with a fixed number of terms (2 if `n_terms` is "auto").
     draws : int, default=1000
         Draws per chain, at most; fewer when chains agree earlier or formulas are very large. Of
         more than 10,000 per chain (80,000 in all), equally spaced ones are kept.
@@ -92,7 +92,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         which their mixture predicts best the training rows, each left out in turn. Stacking is for
         chains that have not agreed, as the verdict says; `combined` does it after a fit.
     model_selection : "probability", "one_standard_error" or "accuracy", default="probability"
-        What makes the best formula, see `select`.
+        What makes the best formula: it is the most probable, the simplest whose mean squared error
+        is within one standard error of the smallest, or the one with the smallest error. `select`
+        answers for the other rules.
     warm_start : bool, default=False
         Whether a further `fit` on the same table continues where the last one ended, without
         warm-up and as if it had never stopped: `draws` is then the number in all. It may be raised,
@@ -101,17 +103,19 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     timeout : float, optional
         Seconds after which a fit ends with what it has, at most 75 % of them for warm-up;
         compilation is not counted. `diagnostics_["timed_out"]` says whether it was needed: the
-        result then depends on how fast the machine was.
+        result then depends on how fast the machine was, and may differ for the same
+        `random_state`.
     n_jobs : int, default=-1
         Chains that run at the same time, as in joblib; -1 uses all cores. The result does not
         depend on it.
     random_state : int, RandomState or None
         Seed. The same seed gives the same result, unless a `timeout` has ended the fit.
     progress : bool or callable, default=False
-        Whether to show how the run goes, on standard error or in the notebook. A function is called
-        instead with a `Progress`, in the thread of `fit`, a few times a second at most and at the
-        end of every phase. If it returns something true, the run ends early with what it has, as
-        after Ctrl-C; if it raises, `fit` does. Reports have no influence on the result.
+        Whether to show how the run goes: phase, leading formula, its error and size, time left; on
+        standard error or in the notebook. A function is called instead with a `Progress`, in the
+        thread of `fit`, a few times a second at most and at the end of every phase. If it returns
+        something true, the run ends early with what it has, as after Ctrl-C; if it raises, `fit`
+        does. Reports have no influence on the result.
 
     Attributes
     ----------
@@ -120,16 +124,36 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         `n_terms`, `n_nodes`, `rmse` and `r2` (both on the training rows), and `rounded`: the
         formula with simple constants (whole numbers, fractions, multiples of pi) where the data do
         not object, for the first five.
-    formula_objects_ : list of Formula
-        The same formulas, with ``str()``, ``.sympy()``, ``.latex()`` and ``.predict(X)``.
     best_formula_ : Formula
-        The best one by `model_selection`.
+        The best one by `model_selection`; has ``str()``, ``.sympy()``, ``.latex()`` and
+        ``.predict(X)``.
+    pareto_ : DataFrame
+        Of `formulas_` those to which no other is both shorter and closer, the shortest first.
+    formula_objects_ : list of Formula
+        All of them, in the order of `formulas_`.
+    chain_weights_ : ndarray
+        How much each chain counts in all answers, by `combine`; the weights sum to 1.
     history_ : DataFrame
         With ``sampler="paper"``: RMSE and number of nodes at every acceptance.
     diagnostics_ : dict
-        How the run went; when printed, arrays are shown by their sizes. `verdict` says in plain
-        words whether it has converged, why, and what to do; `converged` is the same as a bool: at
-        least two chains agree, or the formula found is exact. The guide lists all entries.
+        When printed, arrays are shown by their sizes.
+        `verdict`, in plain words: whether the run has converged, why, and what to do;
+        `verdict_data`, the same as data: `reason`, its `facts`, `remedies`; `converged`, as a
+        bool: at least two chains agree, or the formula found is exact; `r_hat` and
+        `effective_draws` of log-likelihood, size, use of each column, leading formulas and
+        predictions at a few rows; `leading_by_chain`, the probability that each
+        chain on its own gives the leading formula; `search_agreed`, whether several starts of the
+        search came to the same formula, and `search_cut`, whether it was ended before its time;
+        `chains_disagree`, whether R-hat shows that the chains do
+        not (`formulas_by_chain` shows what each found). If so, or with ``combine="stack"``,
+        `stacking_weights` of the chains, and `stacking_gain`: the log predictive density of the
+        training rows, each left out in turn, less that of pooled chains.
+        Besides `proposals` and `evaluations` (with those of the search), `acceptance` by move,
+        `seconds`, `log_likelihood` of the draws of each chain and `log_likelihood_by_temperature`,
+        whether the run was `interrupted`, `timed_out` or `settled` before its budget was spent,
+        `restarts` of the warm-up, `thinning` (one of this many draws was kept, so that memory stays
+        within limits), `found` (what the search came upon, and after how many seconds), and for
+        each ladder of temperatures its `powers`, `swap_rates` and `round_trips`.
     result_ : Result
         All that the fit has made, frozen: what files, plots, reports and predictions are made of.
     n_features_in_ : int
@@ -149,13 +173,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     >>> model = BayesianSymbolicRegressor(operators=["+", "*", "square", "cube"], random_state=0)
     >>> model.fit(X, y).best_formula_.text(digits=4)
     '8*x1**3 + 8*x0**2 - 15'
-    >>> lower, upper = model.predict_interval([[1, 1]])
-    >>> bool(lower[0] <= 1.0 <= upper[0])
-    True
-    >>> model.formulas_by_chain(n=1)["chain"].tolist(), model.chain_weights_
-    ([0, 1, 2, 3], array([0.25, 0.25, 0.25, 0.25]))
-    >>> float(model.combined("stack").chain_weights_.sum().round(12))
-    1.0
     """
 
     # For subclasses: whether a display ends with the verdict, and what a checkpoint notes about
@@ -288,6 +305,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         ------
         ModelFileError
             If there is no checkpoint that can be read, or if it is of another version of symbayes.
+        ValueError
+            If the table is another one.
 
         Examples
         --------
@@ -360,6 +379,16 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         -------
         lower, upper : ndarray of shape (n_rows,)
             nan where no formula has a finite value.
+
+        Examples
+        --------
+        >>> from symbayes import BayesianSymbolicRegressor
+        >>> from symbayes.datasets import paper_task
+        >>> X, y = paper_task("f2", random_state=0)
+        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
+        >>> lower, upper = model.predict_interval([[1, 1]])
+        >>> bool(lower[0] <= 1.0 <= upper[0])
+        True
         """
         check_level("predict_interval", level)
         check_choice("kind", kind, _KINDS)
@@ -380,6 +409,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         kind : "observation" or "mean"
             Whether draws are of new observations, with their noise, or of the mean of y.
         random_state : int, RandomState or None
+            Seed.
 
         Returns
         -------
@@ -399,8 +429,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, y, sample_weight
-            Rows as for `fit`.
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            What was observed there.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts.
 
         Returns
         -------
@@ -417,8 +451,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield what each accepted model of the paper's sampler predicts.
 
-        Arrays of shape (n_rows,) come in the order of `history_`, with nan where a model has no
-        finite value.
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_rows, n_columns)
+
+        Yields
+        ------
+        prediction : ndarray of shape (n_rows,)
+            In the order of `history_`; nan where a model has no finite value.
         """
         result = self._fitted
         if result.accepted is None:
@@ -439,6 +479,10 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             "probability": the most probable. "one_standard_error": the simplest whose mean squared
             error on the training rows is within one standard error of the smallest. "accuracy":
             the one with the smallest error.
+
+        Returns
+        -------
+        Formula
         """
         result = self._fitted
         check_choice("rule", rule, RULES)
@@ -450,7 +494,13 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         return self._fitted.pareto
 
     def inclusion_probability(self) -> pd.Series:
-        """Return for each column, by its name, the probability that the formula uses it."""
+        """Return for each column the probability that the formula uses it.
+
+        Returns
+        -------
+        Series
+            Indexed by column name, or by ``x0, x1, ...`` where columns have none.
+        """
         return self._fitted.inclusion
 
     def constants(self, formula: int = 0, level: float = 0.9) -> pd.DataFrame:
@@ -483,11 +533,29 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         return self.result_.constants(int(formula), float(level))
 
     def formulas_by_chain(self, n: int = 3) -> pd.DataFrame:
-        """Return the leading formulas of each chain on its own, at most `n` of each.
+        """Return the leading formulas of each chain on its own.
 
-        Chains that have converged list the same formulas with much the same probabilities. The
-        columns are `chain`, `probability` (among the draws of that chain), `formula`, `n_terms`,
-        `n_nodes`, `rmse` and `r2`; the index is the row of `formulas_`.
+        Chains that have converged list the same formulas with much the same probabilities.
+
+        Parameters
+        ----------
+        n : int
+            Formulas per chain, at most.
+
+        Returns
+        -------
+        DataFrame
+            With columns `chain`, `probability` (among the draws of that chain), `formula`,
+            `n_terms`, `n_nodes`, `rmse` and `r2`, indexed by the row of `formulas_`.
+
+        Examples
+        --------
+        >>> from symbayes import BayesianSymbolicRegressor
+        >>> from symbayes.datasets import paper_task
+        >>> X, y = paper_task("f2", random_state=0)
+        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
+        >>> model.formulas_by_chain(n=1)["chain"].tolist()
+        [0, 1, 2, 3]
         """
         check_is_fitted(self)
         require_count("formulas_by_chain", "n", n)
@@ -501,8 +569,28 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     def combined(self: Model, how: str) -> Model:
         """Return the same fit with its chains combined in another way, without a run.
 
-        `how` is as the parameter `combine`. Predictions, intervals, formulas and probabilities are
-        those that a fit with it would have given. This model stays as it is.
+        Parameters
+        ----------
+        how : "pool" or "stack"
+            As the parameter `combine`.
+
+        Returns
+        -------
+        BayesianSymbolicRegressor
+            What ``combine=how`` would have given: predictions, intervals, `formulas_`,
+            `best_formula_` and `inclusion_probability` are those of the chains so combined. This
+            model stays as it is.
+
+        Examples
+        --------
+        >>> from symbayes import BayesianSymbolicRegressor
+        >>> from symbayes.datasets import paper_task
+        >>> X, y = paper_task("f2", random_state=0)
+        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
+        >>> model.chain_weights_
+        array([0.25, 0.25, 0.25, 0.25])
+        >>> float(model.combined("stack").chain_weights_.sum().round(12))
+        1.0
         """
         check_is_fitted(self)
         check_choice("how", how, WAYS)
@@ -524,6 +612,18 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         Path
+            Where it was written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from symbayes import BayesianSymbolicRegressor
+        >>> from symbayes.datasets import paper_task
+        >>> X, y = paper_task("f2", random_state=0)
+        >>> model = BayesianSymbolicRegressor(["square", "cube"], draws=50, tune=50, random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.fit(X, y).report(f"{folder}/f2.html").name
+        'f2.html'
         """
         return write_report(self._fitted, self, path, title)
 
@@ -537,14 +637,14 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         plugged in, so that its draws spread less than they should.
 
         `n_nodes` counts the nodes of the trees as they were sampled, which is what the chains are
-        compared by; in `formulas_` coefficients and the intercept are nodes as well, and formulas
+        compared by. In `formulas_` coefficients and the intercept are nodes as well, and formulas
         are tidied up. ArviZ's R-hat is rank-normalised, and there is one for each variable; with
         ``method="split"`` it is that of `diagnostics_`.
 
         A row of weight w counts w times in `log_likelihood`. Of more than 1500 distinct states,
         or fewer for large tables, a sample is fitted after a run; then draws are resampled, chain
-        by chain and in their order, from those that are, and the attribute `draws` says so. Stacked
-        chains come as they were drawn, with the attribute `chain_weights`.
+        by chain and in their order, from those that are. The attribute `draws` says whether they
+        were. Stacked chains come as they were drawn, with the attribute `chain_weights`.
 
         Parameters
         ----------
@@ -580,6 +680,18 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         path : str or path-like
             Where to; the folder must exist. A file of that name is replaced when the new one is
             complete.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from symbayes import BayesianSymbolicRegressor, load
+        >>> from symbayes.datasets import paper_task
+        >>> X, y = paper_task("f2", random_state=0)
+        >>> model = BayesianSymbolicRegressor(["+", "square", "cube"], random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/model.symbayes")
+        ...     load(f"{folder}/model.symbayes").best_formula_ == model.best_formula_
+        True
         """
         save_model(self, self._fitted, path)
 
@@ -625,6 +737,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> Bayesi
     Parameters
     ----------
     path : str or path-like
+        The file.
     max_bytes : int, default=100_000_000
         Larger files are refused, before they are read.
 
