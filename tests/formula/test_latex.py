@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 from matplotlib.mathtext import MathTextParser
 
-from symbayes.formula.latex import latex_name, to_latex
+from symbayes.formula.printing import latex_name, to_latex
 from symbayes.formula.parser import parse
 
 

@@ -11,11 +11,8 @@ import numpy as np
 from . import expression as ex
 from .equivalence import equivalent
 from .expression import with_digits
-from .latex import to_latex
-from .mathml import to_mathml
-from .numpy_code import to_numpy_code
 from .parser import parse
-from .printing import to_text
+from .printing import to_latex, to_mathml, to_numpy_code, to_text
 from .simplification import simplified
 
 #: Significant digits of constants, where a fit does not say that fewer mean something.
