@@ -10,7 +10,7 @@ import keyword
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from xml.sax.saxutils import escape
 
 from .expression import CONSTANT, FEATURE, Expression, features
@@ -24,6 +24,7 @@ from .operators import (
     POWERS,
     PRODUCT,
     SUM,
+    Operator,
 )
 
 # Significant digits that tell every double from every other.
@@ -33,8 +34,12 @@ _BLANK = "\u2423"
 # Joiners are not printable, but some scripts cannot be written without them.
 _JOINERS = "\u200c\u200d"
 
-# Template of an operator, how tightly it binds, and how tightly its operands have to.
+# How an operator is written, how tightly that binds, and how tightly its operands have to.
 _Form = tuple[str, int, tuple[int, ...]]
+
+
+def _forms(form: Callable[[Operator], _Form]) -> dict[str, _Form]:
+    return {name: form(row) for name, row in OPERATORS.items()}
 
 
 def to_text(expression: Expression, names: Sequence[str], digits: int = 6) -> str:
@@ -83,9 +88,7 @@ def to_numpy_code(expression: Expression, names: Sequence[str], name: str = "for
 class _Text:
     """Text, and what is the same in every notation."""
 
-    forms: dict[str, _Form] = {
-        name: (row.text, row.strength, row.needs) for name, row in OPERATORS.items()
-    }
+    forms = _forms(lambda row: (row.text, row.strength, row.needs))
     parentheses, minus, one = "({0})", "-", "1"
     # An integer power above the third; None where it is written as it is computed.
     power: str | None = "{0}**{1}"
@@ -187,15 +190,14 @@ class _Mathematics(_Text):
 
 
 class _Latex(_Mathematics):
-    forms = {
-        name: (row.latex, row.latex_strength or row.strength, row.latex_needs or row.needs)
-        for name, row in OPERATORS.items()
-    }
+    forms = _forms(
+        lambda row: (row.latex, row.latex_strength or row.strength, row.latex_needs or row.needs)
+    )
     parentheses, power = r"\left({0}\right)", "{0}^{{{1}}}"
 
 
 class _MathML(_Mathematics):
-    forms = {name: (OPERATORS[name].mathml, *form[1:]) for name, form in _Latex.forms.items()}
+    forms = _forms(lambda row: (row.mathml, *_Latex.forms[row.name][1:]))
     parentheses = "<mrow><mo>(</mo>{0}<mo>)</mo></mrow>"
     minus, one = "<mo>&#x2212;</mo>", "<mn>1</mn>"
     power = "<msup><mrow>{0}</mrow><mn>{1}</mn></msup>"
@@ -219,10 +221,9 @@ class _MathML(_Mathematics):
 
 
 class _NumpyCode(_FullText):
-    forms = {
-        name: _FullText.forms[name] if row.code is None else (row.code, ATOM, (0,) * row.arity)
-        for name, row in OPERATORS.items()
-    }
+    forms = _forms(
+        lambda row: (row.code, ATOM, (0,) * row.arity) if row.code else _FullText.forms[row.name]
+    )
     one = "1.0"
 
     def column(self, i: int) -> tuple[str, int]:
