@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from . import expression as ex
+from .checks import require_type, require_whole
 from .equivalence import equivalent
 from .expression import with_digits
 from .parser import parse
@@ -67,7 +68,7 @@ class Formula:
     def _shown(self, digits: int | None) -> tuple[ex.Expression, int]:
         """Return what to print, and with how many digits."""
         if digits is not None:
-            return self._expression, _checked_digits(digits)
+            return self._expression, require_whole("digits", digits, 1)
         if self._digits is None:
             return self._expression, DIGITS
         most = max((DIGITS, *self._digits))
@@ -171,8 +172,7 @@ class Formula:
         """
         if not isinstance(other, Formula):
             raise TypeError(f"other must be a Formula, not {type(other).__name__}")
-        if isinstance(rtol, bool) or not isinstance(rtol, Real):
-            raise TypeError(f"rtol must be a number, not {type(rtol).__name__}")
+        require_type("rtol", rtol, Real, "a number")
         if not 0.0 <= float(rtol) < 1.0:
             raise ValueError(f"rtol is {rtol}; it must be from 0 to less than 1")
         place = {name: i for i, name in enumerate(sorted({*self.features, *other.features}))}
@@ -326,11 +326,3 @@ def _checked_names(names: Sequence[str]) -> tuple[str, ...]:
 def _has_names(X: Any) -> bool:
     """Return whether columns are known by names: a DataFrame whose labels are all str."""
     return hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
-
-
-def _checked_digits(digits: int) -> int:
-    if isinstance(digits, bool) or not isinstance(digits, Integral):
-        raise TypeError(f"digits must be an integer, not {type(digits).__name__}")
-    if digits < 1:
-        raise ValueError(f"digits is {digits}; it must be at least 1")
-    return int(digits)

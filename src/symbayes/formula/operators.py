@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from ..kernels import opcodes
+from .checks import require_type
 
 # How tightly a printed form holds together; an operand that binds less gets parentheses.
 SUM, PRODUCT, NEGATION, POWER, ATOM = range(1, 6)
@@ -208,6 +210,15 @@ def operator_hint(name: str) -> str:
     return did_you_mean(name, OPERATORS)
 
 
+def require_operator(owner: str, name: object) -> None:
+    """Complain about anything but the name of an operator."""
+    if not isinstance(name, str) or name not in OPERATORS:
+        raise ValueError(
+            f"{owner}: {name!r} is not an operator{operator_hint(str(name))}; known are "
+            f"{', '.join(OPERATORS)}"
+        )
+
+
 def operator_weights(operators: str | Iterable[str] | Mapping[str, float]) -> dict[str, float]:
     """Return the operators a user asked for, with weights that sum to 1.
 
@@ -246,15 +257,8 @@ def operator_weights(operators: str | Iterable[str] | Mapping[str, float]) -> di
             f"{type(operators).__name__}"
         )
     for name, weight in weights.items():
-        if not isinstance(name, str) or name not in OPERATORS:
-            raise ValueError(
-                f"operators: {name!r} is not an operator{operator_hint(str(name))}; known are "
-                f"{', '.join(OPERATORS)}"
-            )
-        if isinstance(weight, bool) or not isinstance(weight, int | float | np.number):
-            raise TypeError(
-                f"operators: the weight of {name!r} must be a number, not {type(weight).__name__}"
-            )
+        require_operator("operators", name)
+        require_type(f"operators: the weight of {name!r}", weight, Real, "a number")
         if not np.isfinite(weight) or weight < 0:
             raise ValueError(
                 f"operators: the weight of {name!r} is {weight}; it must be finite and not negative"
