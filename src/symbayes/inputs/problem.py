@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -116,12 +116,9 @@ class Problem:
         used = np.count_nonzero(weights)
         return weights / weights.sum() * min(used, most)
 
-    def log_prior(self, trees: Sequence[np.ndarray]) -> float:
-        """Return the log prior of a state, up to a constant (see `StatePrior`)."""
-        return self._state_prior(trees)
-
     @cached_property
-    def _state_prior(self) -> StatePrior:
+    def log_prior(self) -> StatePrior:
+        """The log prior of a state, up to a constant; called with its trees."""
         return StatePrior(
             self.tree_prior,
             self.terms,
