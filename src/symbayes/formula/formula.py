@@ -107,7 +107,7 @@ class Formula:
         ndarray of shape (n_rows,)
             The values; nan for a row outside the domain of the formula.
         """
-        if _has_names(X):
+        if hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns):
             table = self._read_by_name(X)
         else:
             table = np.asarray(X, dtype=float)
@@ -204,30 +204,15 @@ class Formula:
     def latex(self, digits: int | None = None) -> str:
         """Return the formula in LaTeX, also for MathJax, KaTeX and Matplotlib.
 
-        Parameters
-        ----------
-        digits : int, optional
-            Significant digits of constants. By default 6, or as many as a fit knows of each.
-
-        Returns
-        -------
-        str
+        `digits` are those of `text`.
         """
         expression, digits = self._shown(digits)
         return to_latex(expression, self._names, digits)
 
     def mathml(self, digits: int | None = None) -> str:
-        """Return the formula in MathML, which browsers show as it is.
+        """Return the formula in MathML, an element ``<math>`` that browsers show as it is.
 
-        Parameters
-        ----------
-        digits : int, optional
-            Significant digits of constants. By default 6, or as many as a fit knows of each.
-
-        Returns
-        -------
-        str
-            An element ``<math>``, well-formed whatever the column names are.
+        It is well-formed whatever the column names are. `digits` are those of `text`.
         """
         expression, digits = self._shown(digits)
         return to_mathml(expression, self._names, digits)
@@ -321,8 +306,3 @@ def _checked_names(names: Sequence[str]) -> tuple[str, ...]:
     if repeated:
         raise ValueError(f"feature_names has {', '.join(map(repr, repeated))} more than once")
     return result
-
-
-def _has_names(X: Any) -> bool:
-    """Return whether columns are known by names: a DataFrame whose labels are all str."""
-    return hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)

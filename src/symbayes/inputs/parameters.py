@@ -60,10 +60,7 @@ def check_parameters(model: Any) -> Sampler:
             "sampler must be 'tempered', 'paper', a TemperedSampler or a PaperSampler, not "
             f"{type(model.sampler).__name__}"
         )
-    if model.sampler not in SAMPLERS:
-        raise ValueError(
-            f"sampler={model.sampler!r}; it must be one of {', '.join(map(repr, SAMPLERS))}"
-        )
+    check_choice("sampler", model.sampler, list(SAMPLERS))
     return SAMPLERS[model.sampler]()
 
 
