@@ -133,11 +133,11 @@ def state_sizes(ops: np.ndarray, n_terms: np.ndarray) -> np.ndarray:
 
 def split_terms(nodes: np.ndarray, n_terms: int) -> list[np.ndarray]:
     """Return the trees of a packed state."""
-    trees, start = [], 0
+    trees = []
     for _ in range(n_terms):
-        end = start + state_size(nodes[start:], 1)
-        trees.append(nodes[start:end])
-        start = end
+        end = state_size(nodes, 1)
+        trees.append(nodes[:end])
+        nodes = nodes[end:]
     return trees
 
 
@@ -189,25 +189,21 @@ def skeleton(nodes: np.ndarray) -> str:
     >>> skeleton(transform(join("sin", transform(leaf(0), 2.0, 1.0)), 3.0, 0.0))
     'sin(lt(x0))'
     """
-    operands: list[tuple[str, str]] = []  # operator on top, and the text
+    texts: list[str] = []
     for node in nodes[::-1]:
         op = int(node["op"])
         if op == opcodes.FEATURE:
-            operands.append(("", f"x{node['feature']}"))
+            texts.append(f"x{node['feature']}")
             continue
         row = BY_OPCODE[op]
-        inner = [operands.pop() for _ in range(row.arity)]
-        if row.name == "lt" and inner[0][0] == "lt":
-            operands.append(inner[0])
-            continue
-        texts = [text for _, text in inner]
+        inner = [texts.pop() for _ in range(row.arity)]
         if row.commutative:
-            texts.sort()
-        operands.append((row.name, f"{row.name}({','.join(texts)})"))
-    top, text = operands.pop()
-    while top in ("lt", "neg"):
-        text = text[len(top) + 1 : -1]
-        top = next((name for name in ("lt", "neg") if text.startswith(f"{name}(")), "")
+            inner.sort()
+        is_repeated = op == opcodes.LT and inner[0].startswith("lt(")
+        texts.append(inner[0] if is_repeated else f"{row.name}({','.join(inner)})")
+    text = texts.pop()
+    while text.startswith(("lt(", "neg(")):
+        text = text[text.index("(") + 1 : -1]
     return text
 
 

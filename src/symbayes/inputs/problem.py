@@ -29,7 +29,7 @@ from ..kernels.tree import NODE, SWAPS, UNLIMITED, MoveScratch
 from ..kernels.tree_prior import Prior
 from .prior import NoisePrior, StatePrior, TermsPrior, TreePrior
 from .user_formulas import orthonormal, without
-from .validation import Table, padded_columns
+from .validation import Table, padded_columns, some_of
 
 #: Rows of a large table that are read at once.
 ROWS_AT_ONCE = 65_536
@@ -311,9 +311,7 @@ def some_rows(problem: Problem, most: int) -> np.ndarray:
     """Return some of the rows, at random but always the same ones."""
     used = problem.data.root_weight > 0
     n = int(np.count_nonzero(used))
-    if n <= most:
-        return np.flatnonzero(used)
-    chosen = np.sort(np.random.default_rng(n).choice(n, most, replace=False))
+    chosen = some_of(n, most)
     # A list of all rows would take as much memory as a column.
     return chosen if used[:n].all() else np.flatnonzero(used)[chosen]
 

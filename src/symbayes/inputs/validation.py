@@ -57,14 +57,9 @@ class Table:
 
     def sample(self, most: int) -> Table:
         """Return at most `most` of the rows, at random but always the same ones."""
-        n = len(self.y)
-        rows: Any = slice(None)
-        if n > most:
-            rows = np.sort(np.random.default_rng(n).choice(n, most, replace=False))
-        position = self.row_numbers[rows]
-        weights = np.array(self.weights[rows])
+        rows = some_of(len(self.y), most)
         X = np.array(self.X[rows], dtype=np.float64, order="C")
-        return Table(X, self.y[rows], weights, self.used, position)
+        return Table(X, self.y[rows], self.weights[rows], self.used, self.row_numbers[rows])
 
     @property
     def columns(self) -> np.ndarray:
@@ -77,6 +72,15 @@ class Table:
     def row_numbers(self) -> np.ndarray:
         """Where each row stands in the user's table, from 0."""
         return np.arange(len(self.y)) if self.position is None else self.position
+
+
+def some_of(n: int, most: int) -> np.ndarray:
+    """Return at most `most` of the numbers below n, at random but always the same ones."""
+    return (
+        np.sort(np.random.default_rng(n).choice(n, most, replace=False))
+        if n > most
+        else np.arange(n)
+    )
 
 
 def column_name(estimator: Any, i: int) -> str:
@@ -109,9 +113,9 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
         rows, y, weights = keep, y[keep], weights[keep]
     y = np.array(y, dtype=np.float64)
     if len(y) < FEWEST_ROWS:
-        rows = _count(len(y), "row") + ("" if keep.all() else " of positive weight")
+        found = _count(len(y), "row") + ("" if keep.all() else " of positive weight")
         raise ValueError(
-            f"Found {rows} (n_samples={len(y)}) while a minimum of {FEWEST_ROWS} is required; "
+            f"Found {found} (n_samples={len(y)}) while a minimum of {FEWEST_ROWS} is required; "
             "add data"
         )
     if (y == y[0]).all():
