@@ -82,7 +82,7 @@ def test_in_arrays_lists_and_y():
 
 def test_many_columns_are_one_warning():
     table = pd.DataFrame({f"c{i}": LOST["int64"] + 2 * i for i in range(8)})
-    with pytest.warns(DataWarning, match=r"'c4' of X has .*; and 3 more columns: beyond") as told:
+    with pytest.warns(DataWarning, match=r"'c4' of X has .* and 3 more: beyond") as told:
         small().fit(table, Y)
     assert sum(one.category is DataWarning for one in told) == 1
 

@@ -11,7 +11,6 @@ import numpy as np
 from . import expression as ex
 from .checks import require_type, require_whole
 from .equivalence import equivalent
-from .expression import with_digits
 from .parser import parse
 from .printing import to_latex, to_mathml, to_numpy_code, to_text
 from .simplification import simplified
@@ -65,14 +64,14 @@ class Formula:
         formula._digits = None if digits is None else tuple(digits)
         return formula
 
-    def _shown(self, digits: int | None) -> tuple[ex.Expression, int]:
-        """Return what to print, and with how many digits."""
+    def _shown(self, digits: int | None) -> tuple[ex.Expression, tuple[str, ...], int]:
+        """Return what to print, its column names, and the number of digits."""
         if digits is not None:
-            return self._expression, require_whole("digits", digits, 1)
+            return self._expression, self._names, require_whole("digits", digits, 1)
         if self._digits is None:
-            return self._expression, DIGITS
-        most = max((DIGITS, *self._digits))
-        return with_digits(self._expression, self._digits), most
+            return self._expression, self._names, DIGITS
+        known = ex.with_digits(self._expression, self._digits)
+        return known, self._names, max((DIGITS, *self._digits))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -141,13 +140,12 @@ class Formula:
     def is_equivalent(self, other: Formula, *, rtol: float = 1e-9) -> bool:
         """Return whether another formula is the same function of the same columns.
 
-        Formulas are compared by values at a few thousand fixed points of many sizes. Where they
-        seem to differ, they are computed again with 60 digits. ``False`` is sure: at some point
-        the values differ by more than `rtol`, or only one formula has a value. ``True`` means that
-        no such point was found, which is strong evidence but no proof. Single points do not count:
-        ``x/x`` is equivalent to 1. Ranges do: ``2*log(x)`` has no value for negative x and is not
-        equivalent to ``log(x**2)``. Formulas that have no common point in their domains, as far as
-        that was tried, are equivalent only if they are equal.
+        Formulas are compared by values at a few thousand fixed points of many sizes, with 60 digits
+        where they seem to differ. ``False`` is sure: at some point the values differ by more than
+        `rtol`, or only one formula has a value. ``True`` means that no such point was found, which
+        is strong evidence but no proof. Single points do not count: ``x/x`` is equivalent to 1.
+        Ranges do: ``2*log(x)`` has no value for negative x and is not equivalent to ``log(x**2)``.
+        Formulas without a common point in their domains are equivalent only if they are equal.
 
         Parameters
         ----------
@@ -156,10 +154,6 @@ class Formula:
         rtol : float, default=1e-9
             Relative difference up to which values count as equal. The same holds for constants: a
             difference that other constants within `rtol` would make is none.
-
-        Returns
-        -------
-        bool
 
         Examples
         --------
@@ -193,29 +187,22 @@ class Formula:
             Significant digits of constants. By default 6, or as many as a fit knows of each. With
             17 the text gives the formula back to the last bit; with fewer, sums in sums, products
             in products and powers of powers lose their parentheses.
-
-        Returns
-        -------
-        str
         """
-        expression, digits = self._shown(digits)
-        return to_text(expression, self._names, digits)
+        return to_text(*self._shown(digits))
 
     def latex(self, digits: int | None = None) -> str:
         """Return the formula in LaTeX, also for MathJax, KaTeX and Matplotlib.
 
         `digits` are those of `text`.
         """
-        expression, digits = self._shown(digits)
-        return to_latex(expression, self._names, digits)
+        return to_latex(*self._shown(digits))
 
     def mathml(self, digits: int | None = None) -> str:
         """Return the formula in MathML, an element ``<math>`` that browsers show as it is.
 
         It is well-formed whatever the column names are. `digits` are those of `text`.
         """
-        expression, digits = self._shown(digits)
-        return to_mathml(expression, self._names, digits)
+        return to_mathml(*self._shown(digits))
 
     def numpy_code(self, name: str = "formula") -> str:
         """Return Python source that computes the formula with nothing but NumPy.
@@ -225,10 +212,6 @@ class Formula:
         name : str, default="formula"
             The name of its function, which takes a table, columns by position, and returns what
             `predict` does, to the last bit.
-
-        Returns
-        -------
-        str
 
         Examples
         --------
@@ -245,10 +228,6 @@ class Formula:
 
         SymPy simplifies it, with columns that are real numbers, and the result is taken if it is
         shorter and has the same values. Long formulas, of more than 60 nodes, stay as they are.
-
-        Returns
-        -------
-        Formula
 
         Examples
         --------

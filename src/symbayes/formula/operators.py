@@ -61,6 +61,8 @@ class Operator:
     """Other names that a formula may use for it."""
     commutative: bool = False
     """Whether its operands may change places."""
+    neutral: float | None = None
+    """What changes nothing as the second operand, or as any if they may change places."""
     exponent: float | None = None
     """Its exponent, for a power."""
 
@@ -93,24 +95,24 @@ _TABLE = (
     Operator(
         "+", 2, opcodes.ADD, np.add, lambda sp, x, y: x + y,
         text="{0} + {1}", latex="{0} + {1}", mathml="{0}<mo>+</mo>{1}",
-        strength=SUM, needs=(SUM, SUM), commutative=True,
+        strength=SUM, needs=(SUM, SUM), commutative=True, neutral=0.0,
     ),
     Operator(
         "-", 2, opcodes.SUB, np.subtract, lambda sp, x, y: x - y,
         text="{0} - {1}", latex="{0} - {1}", mathml="{0}<mo>&#x2212;</mo>{1}",
-        strength=SUM, needs=(SUM, PRODUCT),
+        strength=SUM, needs=(SUM, PRODUCT), neutral=0.0,
     ),
     Operator(
         "*", 2, opcodes.MUL, np.multiply, lambda sp, x, y: x * y,
         text="{0}*{1}", latex="{0} {1}", mathml="{0}<mo>&#x2062;</mo>{1}",
-        strength=PRODUCT, needs=(PRODUCT, PRODUCT), commutative=True,
+        strength=PRODUCT, needs=(PRODUCT, PRODUCT), commutative=True, neutral=1.0,
     ),
     Operator(
         "/", 2, opcodes.DIV, np.divide, lambda sp, x, y: x / y,
         text="{0}/{1}", latex=r"\frac{{{0}}}{{{1}}}",
         mathml="<mfrac><mrow>{0}</mrow><mrow>{1}</mrow></mfrac>",
         strength=PRODUCT, needs=(PRODUCT, POWER), latex_needs=(0, 0),
-        domain="second operand not 0",
+        domain="second operand not 0", neutral=1.0,
     ),
     Operator(
         "neg", 1, opcodes.NEG, np.negative, lambda sp, x: -x,

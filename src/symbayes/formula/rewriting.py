@@ -38,17 +38,12 @@ def _folded_node(node: Expression) -> Expression:
         with np.errstate(all="ignore"):
             value = float(OPERATORS[name].numpy(*(operand[1] for operand in operands))) + 0.0
         return (CONSTANT, value) if np.isfinite(value) else node
-    if name in ("+", "-") and operands[1] == ZERO:
-        return operands[0]
-    if name == "+" and operands[0] == ZERO:
-        return operands[1]
     if name == "*" and ZERO in operands:
         return ZERO
-    if name == "*" and ONE in operands:
-        return operands[1] if operands[0] == ONE else operands[0]
-    if name == "/" and operands[1] == ONE:
+    neutral = (CONSTANT, OPERATORS[name].neutral)
+    if operands[-1] == neutral:
         return operands[0]
-    return node
+    return operands[1] if OPERATORS[name].commutative and operands[0] == neutral else node
 
 
 def split(expression: Expression) -> tuple[float, Expression, float]:

@@ -70,8 +70,7 @@ def product_of_powers(
     above: list[np.ndarray] = []
     below: list[np.ndarray] = []
     for column, exponent in zip(columns, exponents, strict=True):
-        raised = power(leaf(column), abs(exponent), operators)
-        if raised is None:
+        if (raised := power(leaf(column), abs(exponent), operators)) is None:
             return None
         (above if exponent > 0 else below).append(raised)
     if max(len(above), len(below)) > 1 and "*" not in operators:

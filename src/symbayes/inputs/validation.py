@@ -201,9 +201,9 @@ def _count(n: int, what: str) -> str:
     return f"{n} {what}" + ("" if n == 1 else "s")
 
 
-def _list(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+def _list(parts: Sequence[str], separator: str = ", ") -> str:
+    more = len(parts) - _MOST_NAMES
+    return separator.join(parts[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _not_finite(values: np.ndarray) -> str:
@@ -218,12 +218,9 @@ def _refuse_not_finite(estimator: Any, X: np.ndarray) -> None:
         for i in range(X.shape[1])
         if not np.isfinite(X[:, i]).all()
     ]
-    if len(parts) > _MOST_NAMES:
-        more = _count(len(parts) - _MOST_NAMES, "other column")
-        parts = [*parts[:_MOST_NAMES], f"more in {more}"]
     if parts:
         raise ValueError(
-            f"Input X contains {', '.join(parts)}; drop or impute those rows "
+            f"Input X contains {_list(parts)}; drop or impute those rows "
             "(NaN and inf have no place in a formula)"
         )
 
@@ -238,11 +235,8 @@ def _refuse_too_large(what: str, values: np.ndarray) -> None:
 
 def _tell_lost_digits(lost: list[str]) -> None:
     if lost:
-        some, more = lost[:_MOST_NAMES], len(lost) - _MOST_NAMES
-        if more > 0:
-            some.append(f"and {_count(more, 'more column')}")
         _warn(
-            f"{'; '.join(some)}: beyond 2**53, numbers here have only some 16 digits; subtract a "
+            f"{_list(lost, '; ')}: beyond 2**53, numbers here have only some 16 digits; subtract a "
             "constant, or leave out what only identifies rows",
             stacklevel=6,
         )
