@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -64,14 +64,17 @@ class Formula:
         formula._digits = None if digits is None else tuple(digits)
         return formula
 
-    def _shown(self, digits: int | None) -> tuple[ex.Expression, tuple[str, ...], int]:
-        """Return what to print, its column names, and the number of digits."""
+    def _shown(self, digits: int | None) -> tuple[ex.Expression, int]:
+        """Return what to print, and with how many digits."""
         if digits is not None:
-            return self._expression, self._names, require_whole("digits", digits, 1)
+            return self._expression, require_whole("digits", digits, 1)
         if self._digits is None:
-            return self._expression, self._names, DIGITS
-        known = ex.with_digits(self._expression, self._digits)
-        return known, self._names, max((DIGITS, *self._digits))
+            return self._expression, DIGITS
+        return ex.with_digits(self._expression, self._digits), max((DIGITS, *self._digits))
+
+    def _written(self, write: Callable[..., str], digits: int | None) -> str:
+        expression, digits = self._shown(digits)
+        return write(expression, self._names, digits)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -188,21 +191,21 @@ class Formula:
             17 the text gives the formula back to the last bit; with fewer, sums in sums, products
             in products and powers of powers lose their parentheses.
         """
-        return to_text(*self._shown(digits))
+        return self._written(to_text, digits)
 
     def latex(self, digits: int | None = None) -> str:
         """Return the formula in LaTeX, also for MathJax, KaTeX and Matplotlib.
 
         `digits` are those of `text`.
         """
-        return to_latex(*self._shown(digits))
+        return self._written(to_latex, digits)
 
     def mathml(self, digits: int | None = None) -> str:
         """Return the formula in MathML, an element ``<math>`` that browsers show as it is.
 
         It is well-formed whatever the column names are. `digits` are those of `text`.
         """
-        return to_mathml(*self._shown(digits))
+        return self._written(to_mathml, digits)
 
     def numpy_code(self, name: str = "formula") -> str:
         """Return Python source that computes the formula with nothing but NumPy.

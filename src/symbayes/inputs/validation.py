@@ -318,12 +318,8 @@ def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
         return weights
     raise ValueError(
         f"sample_weight sums to {total:.3g}; weights count rows (a weight of 2 is the row twice), "
-        + (
-            f"so they must sum to at least {FEWEST_ROWS}: multiply them by a factor"
-            if total < FEWEST_ROWS
-            else f"and with more than {_MOST_WEIGHT:g} of them rounding errors decide: divide them "
-            "by a factor"
-        )
+        f"and must sum to at least {FEWEST_ROWS}, and to at most {_MOST_WEIGHT:g} or else rounding "
+        f"errors decide: {'multiply' if total < FEWEST_ROWS else 'divide'} them by a factor"
     )
 
 
