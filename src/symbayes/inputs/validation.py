@@ -411,12 +411,11 @@ def first_lost(column: Any) -> int | None:
         return None
     array = np.asarray(column.dropna() if isinstance(column, pd.Series) else column)
     if array.dtype.kind not in "iu":
-        return next((value for value in map(_whole, array.ravel()) if not _is_double(value)), None)
+        whole = map(_whole, array.ravel())
+        return next((n for n in whole if abs(n) > _LARGEST_WHOLE and int(float(n)) != n), None)
     large = array[(array > _LARGEST_WHOLE) | (array < -_LARGEST_WHOLE)]
-    values = large.astype(np.float64)
-    with np.errstate(invalid="ignore"):  # the largest become one more than there is
-        same = values.astype(array.dtype) == large
-    lost = large[~(same & (values < float(np.iinfo(array.dtype).max)))]
+    # What is left without its factors of two has to fit into the digits of a double.
+    lost = large[np.abs(large // (large & -large)) > _LARGEST_WHOLE]
     return int(lost[0]) if len(lost) else None
 
 
@@ -436,10 +435,6 @@ def _whole(value: Any) -> int:
     if isinstance(value, str) and re.fullmatch(r"\s*[-+]?[0-9]{1,300}\s*", value):
         return int(value)
     return int(value) if isinstance(value, int | np.integer) else 0
-
-
-def _is_double(value: int) -> bool:
-    return abs(value) <= _LARGEST_WHOLE or int(float(value)) == value
 
 
 def _columns(values: Any, what: str) -> list[tuple[str, Any]]:
