@@ -1,10 +1,17 @@
-"""Complaints about numbers that a user passes."""
+"""What is wrong with numbers and names that a user passes."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
+
+
+def repeated(names: Iterable[Any]) -> list[str]:
+    """Return the names that occur more than once, in quotes."""
+    return [repr(name) for name, n in sorted(Counter(map(str, names)).items()) if n > 1]
 
 
 def require_type(what: str, value: Any, kind: type, noun: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import expression as ex
-from .checks import require_type, require_whole
+from .checks import repeated, require_type, require_whole
 from .equivalence import equivalent
 from .parser import parse
 from .printing import to_latex, to_mathml, to_numpy_code, to_text
@@ -123,18 +123,11 @@ class Formula:
 
     def _read_by_name(self, X: Any) -> np.ndarray:
         """Return the table with the columns in their order; those not needed may be missing."""
-        needed = self.features
-        columns = list(X.columns)
-        missing = [name for name in needed if name not in columns]
-        if missing:
-            raise ValueError(
-                f"X lacks the columns {', '.join(map(repr, missing))} of the formula {self}"
-            )
-        repeated = [name for name in needed if columns.count(name) > 1]
-        if repeated:
-            raise ValueError(
-                f"X has more than one column named {', '.join(map(repr, repeated))}; rename them"
-            )
+        needed, columns = self.features, list(X.columns)
+        if missing := [repr(name) for name in needed if name not in columns]:
+            raise ValueError(f"X lacks the columns {', '.join(missing)} of the formula {self}")
+        if twice := repeated(name for name in columns if name in needed):
+            raise ValueError(f"X has more than one column named {', '.join(twice)}; rename them")
         table = np.zeros((len(X), len(self._names)))
         for name in needed:
             table[:, self._names.index(name)] = np.asarray(X[name], dtype=float)
@@ -284,7 +277,6 @@ def _checked_names(names: Sequence[str]) -> tuple[str, ...]:
     if not all(isinstance(name, str) for name in result):
         raise TypeError("feature_names must be a list of str, one for each column")
     result = tuple(map(str, result))
-    repeated = sorted({name for name in result if result.count(name) > 1})
-    if repeated:
-        raise ValueError(f"feature_names has {', '.join(map(repr, repeated))} more than once")
+    if twice := repeated(result):
+        raise ValueError(f"feature_names has {', '.join(twice)} more than once")
     return result

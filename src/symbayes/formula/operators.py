@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import opcodes
-from .checks import require_type
+from .checks import repeated, require_type
 
 # How tightly a printed form holds together; an operand that binds less gets parentheses.
 SUM, PRODUCT, NEGATION, POWER, ATOM = range(1, 6)
@@ -246,11 +246,10 @@ def operator_weights(operators: str | Iterable[str] | Mapping[str, float]) -> di
         weights = dict(operators)
     elif isinstance(operators, Iterable):
         names = list(operators)
-        repeated = sorted({str(name) for name in names if names.count(name) > 1})
-        if repeated:
+        if twice := repeated(names):
             raise ValueError(
-                f"operators lists {', '.join(map(repr, repeated))} more than once; to prefer an "
-                "operator, pass a dict of weights"
+                f"operators lists {', '.join(twice)} more than once; to prefer an operator, pass a "
+                "dict of weights"
             )
         weights = dict.fromkeys(names, 1.0)
     else:

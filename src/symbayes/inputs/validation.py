@@ -15,6 +15,7 @@ import pandas as pd
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from ..cautions import DataWarning, Remedy
+from ..formula.checks import repeated
 from ..kernels.chain import zeros
 from ..kernels.evaluate import padded
 
@@ -265,12 +266,10 @@ def _refuse_not_finite_y(y: Any) -> None:
 
 
 def _refuse_repeated_names(X: Any) -> None:
-    names = [str(name) for name in getattr(X, "columns", [])]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
+    if twice := repeated(getattr(X, "columns", [])):
         raise ValueError(
-            f"X has more than one column named {_list(list(map(repr, repeated)))}, so a formula "
-            "could not tell them apart; rename them"
+            f"X has more than one column named {_list(twice)}, so a formula could not tell them "
+            "apart; rename them"
         )
 
 
@@ -324,9 +323,9 @@ def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
 
 
 def _usable_columns(estimator: Any, X: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-    """Return the columns that vary and are not repeated on the rows; warn about the others."""
+    """Return the columns that vary and are not copies on the rows; warn about the others."""
     seen: dict[bytes, str] = {}
-    used, constant, repeated = [], [], []
+    used, constant, copies = [], [], []
     for i in range(X.shape[1]):
         name = repr(column_name(estimator, i))
         column = X[rows, i] + 0.0  # which makes -0.0 the same as 0.0
@@ -338,13 +337,13 @@ def _usable_columns(estimator: Any, X: np.ndarray, rows: slice | np.ndarray) -> 
         if first == name:
             used.append(i)
         else:
-            repeated.append(f"{name} (the same as {first})")
+            copies.append(f"{name} (the same as {first})")
     if not used:
         raise ValueError(
             "X has no column that varies (every feature is constant), so no formula can explain y; "
             "check the table"
         )
-    left_out = {"constant": constant, "duplicate": repeated}
+    left_out = {"constant": constant, "duplicate": copies}
     parts = [f"{why}: {_list(names)}" for why, names in left_out.items() if names]
     if parts:
         _warn(f"Columns that cannot matter are left out: {'; '.join(parts)}", stacklevel=6)
