@@ -217,10 +217,8 @@ def terms_prior(n_terms: Any) -> TermsPrior | int:
     return int(n_terms)
 
 
-def check_buildable(weights: Mapping[str, float], tree_prior: TreePrior, n_features: int) -> None:
-    """Refuse beliefs under which no tree but a constant one could be built."""
-    if n_features < 1:
-        raise ValueError("no column has a positive weight, so no tree can be built")
+def check_buildable(weights: Mapping[str, float], tree_prior: TreePrior) -> None:
+    """Refuse operators none of which fits into the largest tree."""
     if tree_prior.max_nodes < 2:
         return  # every tree is a single column, whatever the operators
     smallest = 1 + min(OPERATORS[name].arity for name in weights)

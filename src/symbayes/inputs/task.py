@@ -37,7 +37,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     names, used = feature_names(model), table.used
     tree_prior = model.tree_prior or TreePrior()
     by_column = resolve_feature_weights(model.feature_weights, names, used)
-    check_buildable(weights, tree_prior, int((by_column > 0).sum()))
+    check_buildable(weights, tree_prior)
     if isinstance(terms, int) and terms >= len(table.y):
         raise ValueError(
             f"n_terms is {terms} and there are {len(table.y)} rows to fit them to; n_terms must"
