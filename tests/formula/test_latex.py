@@ -5,8 +5,8 @@ import unicodedata
 import pytest
 from matplotlib.mathtext import MathTextParser
 
-from symbayes.formula.latex import latex_name, to_latex
 from symbayes.formula.parser import parse
+from symbayes.formula.printing import latex_name, to_latex
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from symbayes import OPERATORS
-from symbayes.formula.mathml import to_mathml
 from symbayes.formula.parser import parse
+from symbayes.formula.printing import to_mathml
 
 NAMES = ["x", "y", "x0", "mass", "e", "7", "speed (m/s)"]
 

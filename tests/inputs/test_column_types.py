@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from symbayes import DataWarning
-from symbayes.inputs.validation import first_lost, lost_digits
+from symbayes.inputs.validation import check_numbers, first_lost
 
 from .test_validation import X, Y, small
 
@@ -70,19 +70,19 @@ def test_what_stays_the_same_is_not_told(case):
 def test_in_arrays_lists_and_y():
     table = np.column_stack([np.arange(N), LOST["int64"]])
     for values in (table, np.asfortranarray(table), table.astype(object), table.tolist()):
-        assert lost_digits(values, "X") == [
+        assert check_numbers(values, "X") == [
             f"column 'x1' of X has {ODD}, which becomes {2**53}"
         ]  # fmt: skip
     for y in (LOST["int64"], LOST["int64"].to_numpy(), LOST["int64"].tolist()):
         with pytest.warns(DataWarning, match=f"^y has {ODD}, which becomes {2**53}: beyond"):
             small().fit(X, y)
-    assert lost_digits(table[:, :1], "X") == lost_digits(table[:0], "X") == []
-    assert lost_digits(pd.DataFrame({"a": pd.array([None], dtype="Int64")}), "X") == []
+    assert check_numbers(table[:, :1], "X") == check_numbers(table[:0], "X") == []
+    assert check_numbers(pd.DataFrame({"a": pd.array([None], dtype="Int64")}), "X") == []
 
 
 def test_many_columns_are_one_warning():
     table = pd.DataFrame({f"c{i}": LOST["int64"] + 2 * i for i in range(8)})
-    with pytest.warns(DataWarning, match=r"'c4' of X has .*; and 3 more columns: beyond") as told:
+    with pytest.warns(DataWarning, match=r"'c4' of X has .* and 3 more: beyond") as told:
         small().fit(table, Y)
     assert sum(one.category is DataWarning for one in told) == 1
 

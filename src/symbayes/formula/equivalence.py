@@ -95,14 +95,14 @@ class _CloseLook:
     def trusted(self, expression: Expression, point: np.ndarray) -> tuple[Any, Any]:
         """Return a value, or None outside the domain, and what noise makes of it at most."""
         value = self.value(expression, point, None)
-        others = [self.value(expression, point, self.noise(expression)) for _ in range(_NOISY)]
+        others = []
+        for _ in range(_NOISY):
+            # The same factor for a constant that occurs twice.
+            noise = {size: self.near_one(self.rtol) for size in map(abs, constants(expression))}
+            others.append(self.value(expression, point, noise))
         if any((other is None) != (value is None) for other in others):
             raise _Undecided
         return value, 0 if value is None else max(abs(other - value) for other in others)
-
-    def noise(self, expression: Expression) -> dict[float, Any]:
-        """Return factors near 1 for the constants: the same for one that occurs twice."""
-        return {size: self.near_one(self.rtol) for size in map(abs, constants(expression))}
 
     def near_one(self, part: float) -> Any:
         sign = self.random.choice((-1, 1))
@@ -118,7 +118,7 @@ class _CloseLook:
         if node[0] == CONSTANT:
             return self.mp.mpf(node[1]) * (1 if noise is None else noise[abs(node[1])])
         operands = [self.value(operand, point, noise) for operand in node[1:]]
-        if any(operand is None for operand in operands):
+        if None in operands:
             return None
         try:
             result = OPERATORS[node[0]].sympy(self.mp, *operands)

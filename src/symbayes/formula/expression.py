@@ -44,13 +44,10 @@ def linear_combination(
             continue
         if total is None:
             total = affine(coefficient, term, 0.0)
-        elif coefficient < 0.0:
-            total = ("-", total, affine(-coefficient, term, 0.0))
         else:
-            total = ("+", total, affine(coefficient, term, 0.0))
-    if total is None:
-        return _constant(intercept)
-    return affine(1.0, total, intercept)
+            sign = "-" if coefficient < 0.0 else "+"
+            total = (sign, total, affine(abs(coefficient), term, 0.0))
+    return _constant(intercept) if total is None else affine(1.0, total, intercept)
 
 
 def integer_power(base: Expression, exponent: int) -> Expression:
@@ -158,23 +155,16 @@ def to_sympy(expression: Expression, columns: Sequence[Any]) -> Any:
 
 def with_digits(expression: Expression, digits: Sequence[int]) -> Expression:
     """Return the expression with each constant rounded to its number of significant digits."""
-    values = [
-        float(f"{value:.{n}g}") for value, n in zip(constants(expression), digits, strict=True)
-    ]
-    return with_constants(expression, values)
+    pairs = zip(constants(expression), digits, strict=True)
+    return with_constants(expression, (float(f"{value:.{n}g}") for value, n in pairs))
 
 
 def signs(expression: Expression, sign: int = 1) -> Iterator[int]:
     """Yield for each constant, from left to right, the sign that is written before it.
 
     It is -1 for what is subtracted or negated, be it the constant itself or the front factor of a
-    product: there the constant times the sign is the one that a reader sees.
-
-    Parameters
-    ----------
-    expression : tuple
-    sign : int
-        What is written before the whole of it.
+    product: there the constant times the sign is the one that a reader sees. `sign` is what stands
+    before the whole.
 
     Examples
     --------

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from . import expression as ex
+from .checks import repeated, require_type, require_whole
 from .equivalence import equivalent
-from .expression import with_digits
-from .latex import to_latex
-from .mathml import to_mathml
-from .numpy_code import to_numpy_code
 from .parser import parse
-from .printing import to_text
+from .printing import to_latex, to_mathml, to_numpy_code, to_text
 from .simplification import simplified
 
 #: Significant digits of constants, where a fit does not say that fewer mean something.
@@ -70,11 +67,14 @@ class Formula:
     def _shown(self, digits: int | None) -> tuple[ex.Expression, int]:
         """Return what to print, and with how many digits."""
         if digits is not None:
-            return self._expression, _checked_digits(digits)
+            return self._expression, require_whole("digits", digits, 1)
         if self._digits is None:
             return self._expression, DIGITS
-        most = max((DIGITS, *self._digits))
-        return with_digits(self._expression, self._digits), most
+        return ex.with_digits(self._expression, self._digits), max((DIGITS, *self._digits))
+
+    def _written(self, write: Callable[..., str], digits: int | None) -> str:
+        expression, digits = self._shown(digits)
+        return write(expression, self._names, digits)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class Formula:
         ndarray of shape (n_rows,)
             The values; nan for a row outside the domain of the formula.
         """
-        if _has_names(X):
+        if hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns):
             table = self._read_by_name(X)
         else:
             table = np.asarray(X, dtype=float)
@@ -123,18 +123,11 @@ class Formula:
 
     def _read_by_name(self, X: Any) -> np.ndarray:
         """Return the table with the columns in their order; those not needed may be missing."""
-        needed = self.features
-        columns = list(X.columns)
-        missing = [name for name in needed if name not in columns]
-        if missing:
-            raise ValueError(
-                f"X lacks the columns {', '.join(map(repr, missing))} of the formula {self}"
-            )
-        repeated = [name for name in needed if columns.count(name) > 1]
-        if repeated:
-            raise ValueError(
-                f"X has more than one column named {', '.join(map(repr, repeated))}; rename them"
-            )
+        needed, columns = self.features, list(X.columns)
+        if missing := [repr(name) for name in needed if name not in columns]:
+            raise ValueError(f"X lacks the columns {', '.join(missing)} of the formula {self}")
+        if twice := repeated(name for name in columns if name in needed):
+            raise ValueError(f"X has more than one column named {', '.join(twice)}; rename them")
         table = np.zeros((len(X), len(self._names)))
         for name in needed:
             table[:, self._names.index(name)] = np.asarray(X[name], dtype=float)
@@ -143,13 +136,12 @@ class Formula:
     def is_equivalent(self, other: Formula, *, rtol: float = 1e-9) -> bool:
         """Return whether another formula is the same function of the same columns.
 
-        Formulas are compared by values at a few thousand fixed points of many sizes. Where they
-        seem to differ, they are computed again with 60 digits. ``False`` is sure: at some point
-        the values differ by more than `rtol`, or only one formula has a value. ``True`` means that
-        no such point was found, which is strong evidence but no proof. Single points do not count:
-        ``x/x`` is equivalent to 1. Ranges do: ``2*log(x)`` has no value for negative x and is not
-        equivalent to ``log(x**2)``. Formulas that have no common point in their domains, as far as
-        that was tried, are equivalent only if they are equal.
+        Formulas are compared by values at a few thousand fixed points of many sizes, with 60 digits
+        where they seem to differ. ``False`` is sure: at some point the values differ by more than
+        `rtol`, or only one formula has a value. ``True`` means that no such point was found, which
+        is strong evidence but no proof. Single points do not count: ``x/x`` is equivalent to 1.
+        Ranges do: ``2*log(x)`` has no value for negative x and is not equivalent to ``log(x**2)``.
+        Formulas without a common point in their domains are equivalent only if they are equal.
 
         Parameters
         ----------
@@ -158,10 +150,6 @@ class Formula:
         rtol : float, default=1e-9
             Relative difference up to which values count as equal. The same holds for constants: a
             difference that other constants within `rtol` would make is none.
-
-        Returns
-        -------
-        bool
 
         Examples
         --------
@@ -174,8 +162,7 @@ class Formula:
         """
         if not isinstance(other, Formula):
             raise TypeError(f"other must be a Formula, not {type(other).__name__}")
-        if isinstance(rtol, bool) or not isinstance(rtol, Real):
-            raise TypeError(f"rtol must be a number, not {type(rtol).__name__}")
+        require_type("rtol", rtol, Real, "a number")
         if not 0.0 <= float(rtol) < 1.0:
             raise ValueError(f"rtol is {rtol}; it must be from 0 to less than 1")
         place = {name: i for i, name in enumerate(sorted({*self.features, *other.features}))}
@@ -196,44 +183,22 @@ class Formula:
             Significant digits of constants. By default 6, or as many as a fit knows of each. With
             17 the text gives the formula back to the last bit; with fewer, sums in sums, products
             in products and powers of powers lose their parentheses.
-
-        Returns
-        -------
-        str
         """
-        expression, digits = self._shown(digits)
-        return to_text(expression, self._names, digits)
+        return self._written(to_text, digits)
 
     def latex(self, digits: int | None = None) -> str:
         """Return the formula in LaTeX, also for MathJax, KaTeX and Matplotlib.
 
-        Parameters
-        ----------
-        digits : int, optional
-            Significant digits of constants. By default 6, or as many as a fit knows of each.
-
-        Returns
-        -------
-        str
+        `digits` are those of `text`.
         """
-        expression, digits = self._shown(digits)
-        return to_latex(expression, self._names, digits)
+        return self._written(to_latex, digits)
 
     def mathml(self, digits: int | None = None) -> str:
-        """Return the formula in MathML, which browsers show as it is.
+        """Return the formula in MathML, an element ``<math>`` that browsers show as it is.
 
-        Parameters
-        ----------
-        digits : int, optional
-            Significant digits of constants. By default 6, or as many as a fit knows of each.
-
-        Returns
-        -------
-        str
-            An element ``<math>``, well-formed whatever the column names are.
+        It is well-formed whatever the column names are. `digits` are those of `text`.
         """
-        expression, digits = self._shown(digits)
-        return to_mathml(expression, self._names, digits)
+        return self._written(to_mathml, digits)
 
     def numpy_code(self, name: str = "formula") -> str:
         """Return Python source that computes the formula with nothing but NumPy.
@@ -243,10 +208,6 @@ class Formula:
         name : str, default="formula"
             The name of its function, which takes a table, columns by position, and returns what
             `predict` does, to the last bit.
-
-        Returns
-        -------
-        str
 
         Examples
         --------
@@ -263,10 +224,6 @@ class Formula:
 
         SymPy simplifies it, with columns that are real numbers, and the result is taken if it is
         shorter and has the same values. Long formulas, of more than 60 nodes, stay as they are.
-
-        Returns
-        -------
-        Formula
 
         Examples
         --------
@@ -320,20 +277,6 @@ def _checked_names(names: Sequence[str]) -> tuple[str, ...]:
     if not all(isinstance(name, str) for name in result):
         raise TypeError("feature_names must be a list of str, one for each column")
     result = tuple(map(str, result))
-    repeated = sorted({name for name in result if result.count(name) > 1})
-    if repeated:
-        raise ValueError(f"feature_names has {', '.join(map(repr, repeated))} more than once")
+    if twice := repeated(result):
+        raise ValueError(f"feature_names has {', '.join(twice)} more than once")
     return result
-
-
-def _has_names(X: Any) -> bool:
-    """Return whether columns are known by names: a DataFrame whose labels are all str."""
-    return hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
-
-
-def _checked_digits(digits: int) -> int:
-    if isinstance(digits, bool) or not isinstance(digits, Integral):
-        raise TypeError(f"digits must be an integer, not {type(digits).__name__}")
-    if digits < 1:
-        raise ValueError(f"digits is {digits}; it must be at least 1")
-    return int(digits)

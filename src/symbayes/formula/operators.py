@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from ..kernels import opcodes
+from .checks import repeated, require_type
 
 # How tightly a printed form holds together; an operand that binds less gets parentheses.
 SUM, PRODUCT, NEGATION, POWER, ATOM = range(1, 6)
@@ -59,6 +61,8 @@ class Operator:
     """Other names that a formula may use for it."""
     commutative: bool = False
     """Whether its operands may change places."""
+    neutral: float | None = None
+    """What changes nothing as the second operand, or as any if they may change places."""
     exponent: float | None = None
     """Its exponent, for a power."""
 
@@ -91,24 +95,24 @@ _TABLE = (
     Operator(
         "+", 2, opcodes.ADD, np.add, lambda sp, x, y: x + y,
         text="{0} + {1}", latex="{0} + {1}", mathml="{0}<mo>+</mo>{1}",
-        strength=SUM, needs=(SUM, SUM), commutative=True,
+        strength=SUM, needs=(SUM, SUM), commutative=True, neutral=0.0,
     ),
     Operator(
         "-", 2, opcodes.SUB, np.subtract, lambda sp, x, y: x - y,
         text="{0} - {1}", latex="{0} - {1}", mathml="{0}<mo>&#x2212;</mo>{1}",
-        strength=SUM, needs=(SUM, PRODUCT),
+        strength=SUM, needs=(SUM, PRODUCT), neutral=0.0,
     ),
     Operator(
         "*", 2, opcodes.MUL, np.multiply, lambda sp, x, y: x * y,
         text="{0}*{1}", latex="{0} {1}", mathml="{0}<mo>&#x2062;</mo>{1}",
-        strength=PRODUCT, needs=(PRODUCT, PRODUCT), commutative=True,
+        strength=PRODUCT, needs=(PRODUCT, PRODUCT), commutative=True, neutral=1.0,
     ),
     Operator(
         "/", 2, opcodes.DIV, np.divide, lambda sp, x, y: x / y,
         text="{0}/{1}", latex=r"\frac{{{0}}}{{{1}}}",
         mathml="<mfrac><mrow>{0}</mrow><mrow>{1}</mrow></mfrac>",
         strength=PRODUCT, needs=(PRODUCT, POWER), latex_needs=(0, 0),
-        domain="second operand not 0",
+        domain="second operand not 0", neutral=1.0,
     ),
     Operator(
         "neg", 1, opcodes.NEG, np.negative, lambda sp, x: -x,
@@ -208,6 +212,15 @@ def operator_hint(name: str) -> str:
     return did_you_mean(name, OPERATORS)
 
 
+def require_operator(owner: str, name: object) -> None:
+    """Complain about anything but the name of an operator."""
+    if not isinstance(name, str) or name not in OPERATORS:
+        raise ValueError(
+            f"{owner}: {name!r} is not an operator{operator_hint(str(name))}; known are "
+            f"{', '.join(OPERATORS)}"
+        )
+
+
 def operator_weights(operators: str | Iterable[str] | Mapping[str, float]) -> dict[str, float]:
     """Return the operators a user asked for, with weights that sum to 1.
 
@@ -233,11 +246,10 @@ def operator_weights(operators: str | Iterable[str] | Mapping[str, float]) -> di
         weights = dict(operators)
     elif isinstance(operators, Iterable):
         names = list(operators)
-        repeated = sorted({str(name) for name in names if names.count(name) > 1})
-        if repeated:
+        if twice := repeated(names):
             raise ValueError(
-                f"operators lists {', '.join(map(repr, repeated))} more than once; to prefer an "
-                "operator, pass a dict of weights"
+                f"operators lists {', '.join(twice)} more than once; to prefer an operator, pass a "
+                "dict of weights"
             )
         weights = dict.fromkeys(names, 1.0)
     else:
@@ -246,15 +258,8 @@ def operator_weights(operators: str | Iterable[str] | Mapping[str, float]) -> di
             f"{type(operators).__name__}"
         )
     for name, weight in weights.items():
-        if not isinstance(name, str) or name not in OPERATORS:
-            raise ValueError(
-                f"operators: {name!r} is not an operator{operator_hint(str(name))}; known are "
-                f"{', '.join(OPERATORS)}"
-            )
-        if isinstance(weight, bool) or not isinstance(weight, int | float | np.number):
-            raise TypeError(
-                f"operators: the weight of {name!r} must be a number, not {type(weight).__name__}"
-            )
+        require_operator("operators", name)
+        require_type(f"operators: the weight of {name!r}", weight, Real, "a number")
         if not np.isfinite(weight) or weight < 0:
             raise ValueError(
                 f"operators: the weight of {name!r} is {weight}; it must be finite and not negative"

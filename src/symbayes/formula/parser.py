@@ -7,7 +7,15 @@ import re
 from collections.abc import Sequence
 
 from .expression import CONSTANT, FEATURE, Expression, depth, integer_power, n_nodes
-from .operators import FUNCTION_ALIASES, LARGEST_POWER, OPERATORS, did_you_mean, operator_hint
+from .operators import (
+    FUNCTION_ALIASES,
+    LARGEST_POWER,
+    OPERATORS,
+    PRODUCT,
+    SUM,
+    did_you_mean,
+    operator_hint,
+)
 
 _TOKEN = re.compile(
     r"(?P<space>\s+)|"
@@ -15,6 +23,7 @@ _TOKEN = re.compile(
     r"|`(?P<quoted>(?:[^`\\]|\\.)*)`"
     r"|(?P<name>[^\W\d]\w*)"
     r"|(?P<symbol>\*\*|[-+*/^(),])"
+    r"|(?P<other>(?s:.))"
 )
 # Expressions are walked by recursion, which Python limits.
 _DEEPEST = 100
@@ -24,6 +33,12 @@ _MOST_NODES = 10_000
 _NAMED_NUMBERS = {"pi": math.pi}
 _RAISED = tuple("⁰¹²³⁴⁵⁶⁷⁸⁹")
 _FUNCTIONS = [name for name, row in OPERATORS.items() if row.arity == 1 and name != "lt"]
+_INFIX = {
+    strength: [
+        name for name, row in OPERATORS.items() if row.arity == 2 and row.strength == strength
+    ]
+    for strength in (SUM, PRODUCT)
+}
 # Columns that a message lists, at most.
 _LISTED = 20
 
@@ -52,21 +67,13 @@ class _Parser:
     """Recursive descent: sum, product, sign, power, atom."""
 
     def __init__(self, text: str, names: list[str]):
-        self.text = text
-        self.names = names
-        self.tokens: list[tuple[str, str, int]] = []
-        at = 0
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise self.error(f"{text[at]!r} is not part of a formula", at)
-            kind = match.lastgroup or ""
-            if kind != "space":
-                self.tokens.append((kind, match[kind], at))
-            at = match.end()
-        self.tokens.append(("end", "", len(text)))
-        self.next = 0
-        self.nodes = 0
+        self.text, self.names = text, names
+        found = [(m.lastgroup, m[m.lastgroup or 0], m.start()) for m in _TOKEN.finditer(text)]
+        self.tokens = [token for token in found if token[0] != "space"] + [("end", "", len(text))]
+        self.next = self.nodes = 0
+        for kind, value, at in found:
+            if kind == "other":
+                raise self.error(f"{value!r} is not part of a formula", at)
 
     def error(self, message: str, at: int | None = None) -> FormulaSyntaxError:
         if at is None:
@@ -76,6 +83,11 @@ class _Parser:
         hint = f"; write the column as `{max(meant, key=len)}`, in backticks" if any(meant) else ""
         return FormulaSyntaxError(f"{message}, at position {at} of {self.text!r}{hint}")
 
+    def error_expected(self, what: str) -> FormulaSyntaxError:
+        kind, value, _ = self.tokens[self.next]
+        found = "but the formula ends" if kind == "end" else f"found {value!r}"
+        return self.error(f"expected {what}, {found}")
+
     def accept(self, *symbols: str) -> str | None:
         kind, value, _ = self.tokens[self.next]
         if kind == "symbol" and value in symbols:
@@ -83,17 +95,9 @@ class _Parser:
             return value
         return None
 
-    def expect(self, symbol: str) -> None:
-        if self.accept(symbol) is None:
-            raise self.error(f"expected {symbol!r}, {self.what_comes()}")
-
-    def what_comes(self) -> str:
-        kind, value, _ = self.tokens[self.next]
-        return "but the formula ends" if kind == "end" else f"found {value!r}"
-
     def whole(self) -> Expression:
         try:
-            result = self.sum()
+            result = self.infix(SUM)
             too_deep = depth(result) > _DEEPEST
         except RecursionError:
             too_deep = True
@@ -102,7 +106,7 @@ class _Parser:
                 f"the formula is nested too deeply, more than {_DEEPEST} levels; split it"
             ) from None
         if self.tokens[self.next][0] != "end":
-            raise self.error(f"expected an operator, {self.what_comes()}")
+            raise self.error_expected("an operator")
         return result
 
     def count(self, nodes: int) -> None:
@@ -113,39 +117,27 @@ class _Parser:
                 "powers are written out; split it"
             )
 
-    def sum(self) -> Expression:
-        left = self.product()
-        while symbol := self.accept("+", "-"):
-            left = (symbol, left, self.product())
-        return left
-
-    def product(self) -> Expression:
-        left = self.signed()
-        while symbol := self.accept("*", "/"):
-            right = self.signed()
-            if symbol == "/" and left == (CONSTANT, 1.0):
-                left = ("inv", right)
-            else:
-                left = (symbol, left, right)
+    def infix(self, strength: int) -> Expression:
+        left = self.infix(PRODUCT) if strength == SUM else self.signed()
+        while symbol := self.accept(*_INFIX[strength]):
+            right = self.infix(PRODUCT) if strength == SUM else self.signed()
+            is_inverse = symbol == "/" and left == (CONSTANT, 1.0)
+            left = ("inv", right) if is_inverse else (symbol, left, right)
         return left
 
     def signed(self) -> Expression:
         if self.accept("-"):
             operand = self.signed()
-            if operand[0] == CONSTANT:
-                return (CONSTANT, -operand[1])
-            return ("neg", operand)
-        if self.accept("+"):
-            return self.signed()
-        return self.power()
+            return (CONSTANT, -operand[1]) if operand[0] == CONSTANT else ("neg", operand)
+        return self.signed() if self.accept("+") else self.power()
 
     def power(self) -> Expression:
         base = self.atom()
         while self.accept("**", "^"):
             at = self.tokens[self.next][2]
             exponent = self.signed()
-            value = exponent[1] if exponent[0] == CONSTANT else None
-            if value is None or value != int(value) or not 1 <= abs(value) <= LARGEST_POWER:
+            value = exponent[1] if exponent[0] == CONSTANT else 0.0
+            if value != int(value) or not 1 <= abs(value) <= LARGEST_POWER:
                 raise self.error(
                     f"a power must be an integer from 1 to {LARGEST_POWER} or its negative", at
                 )
@@ -153,28 +145,30 @@ class _Parser:
             self.count(n_nodes(base))
         return base
 
+    def inside(self) -> Expression:
+        """Return what stands in parentheses."""
+        inner = self.infix(SUM)
+        if not self.accept(")"):
+            raise self.error_expected("')'")
+        return inner
+
     def atom(self) -> Expression:
-        kind, value, at = self.tokens[self.next]
-        self.next += 1
         self.count(1)
+        if self.accept("("):
+            return self.inside()
+        kind, value, at = self.tokens[self.next]
+        if kind in ("symbol", "end"):
+            raise self.error_expected("a value")
+        self.next += 1
         if kind == "number":
-            if float(value) == float("inf"):
+            if float(value) == math.inf:
                 raise self.error(f"{value} is too large for a number", at)
             return (CONSTANT, float(value))
-        if kind == "quoted":
-            return self.feature(re.sub(r"\\(.)", r"\1", value), at)
-        if kind == "name":
-            if self.accept("("):
-                return self.call(value, at)
-            if value in _NAMED_NUMBERS and value not in self.names:
-                return (CONSTANT, _NAMED_NUMBERS[value])
-            return self.feature(value, at)
-        if kind == "symbol" and value == "(":
-            inner = self.sum()
-            self.expect(")")
-            return inner
-        self.next -= 1
-        raise self.error(f"expected a value, {self.what_comes()}")
+        if kind == "name" and self.accept("("):
+            return self.call(value, at)
+        if kind == "name" and value in _NAMED_NUMBERS and value not in self.names:
+            return (CONSTANT, _NAMED_NUMBERS[value])
+        return self.feature(re.sub(r"\\(.)", r"\1", value), at)
 
     def call(self, name: str, at: int) -> Expression:
         function = FUNCTION_ALIASES.get(name, name)
@@ -185,9 +179,7 @@ class _Parser:
             raise self.error(
                 f"{name!r} is not a function{hint}; known are {', '.join(_FUNCTIONS)}", at
             )
-        operand = self.sum()
-        self.expect(")")
-        return (function, operand)
+        return (function, self.inside())
 
     def feature(self, name: str, at: int) -> Expression:
         if name in self.names:

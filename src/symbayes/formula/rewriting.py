@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from .expression import CONSTANT, FEATURE, Expression, integer_power
@@ -36,17 +38,12 @@ def _folded_node(node: Expression) -> Expression:
         with np.errstate(all="ignore"):
             value = float(OPERATORS[name].numpy(*(operand[1] for operand in operands))) + 0.0
         return (CONSTANT, value) if np.isfinite(value) else node
-    if name in ("+", "-") and operands[1] == ZERO:
-        return operands[0]
-    if name == "+" and operands[0] == ZERO:
-        return operands[1]
     if name == "*" and ZERO in operands:
         return ZERO
-    if name == "*" and ONE in operands:
-        return operands[1] if operands[0] == ONE else operands[0]
-    if name == "/" and operands[1] == ONE:
+    neutral = (CONSTANT, OPERATORS[name].neutral)
+    if operands[-1] == neutral:
         return operands[0]
-    return node
+    return operands[1] if OPERATORS[name].commutative and operands[0] == neutral else node
 
 
 def split(expression: Expression) -> tuple[float, Expression, float]:
@@ -61,24 +58,22 @@ def split(expression: Expression) -> tuple[float, Expression, float]:
     name, *operands = expression
     if name == CONSTANT:
         return 0.0, expression, expression[1]
-    if name == FEATURE:
-        return 1.0, expression, 0.0
-    if name in ("+", "-", "*", "/") and operands[1][0] == CONSTANT:
-        c = operands[1][1]
+    if name == "neg":
         a, rest, b = split(operands[0])
-        if name in ("+", "-"):
-            return a, rest, b + c if name == "+" else b - c
-        if name == "*" or c != 0.0:
+        return -a, rest, -b
+    if name not in ("+", "-", "*", "/"):
+        return 1.0, expression, 0.0
+    left, right = operands
+    if right[0] == CONSTANT and (name != "/" or right[1] != 0.0):
+        (a, rest, b), c = split(left), right[1]
+        if name in ("*", "/"):
             return (a * c, rest, b * c) if name == "*" else (a / c, rest, b / c)
-    elif name in ("+", "-", "*") and operands[0][0] == CONSTANT:
-        c = operands[0][1]
-        a, rest, b = split(operands[1])
+        return a, rest, b + c if name == "+" else b - c
+    if left[0] == CONSTANT and name != "/":
+        c, (a, rest, b) = left[1], split(right)
         if name == "*":
             return a * c, rest, b * c
         return (a, rest, c + b) if name == "+" else (-a, rest, c - b)
-    elif name == "neg":
-        a, rest, b = split(operands[0])
-        return -a, rest, -b
     return 1.0, expression, 0.0
 
 
@@ -150,13 +145,10 @@ def _product(powers: list[tuple[Expression, int]]) -> Expression:
     ordered = sorted(powers, key=lambda factor: factor[0][0] != CONSTANT)
     above = [integer_power(base, power) for base, power in ordered if power > 0]
     below = [integer_power(base, -power) for base, power in ordered if power < 0]
-    if not below:
-        return _joined(above)
-    return ("/", _joined(above), _joined(below)) if above else ("inv", _joined(below))
-
-
-def _joined(factors: list[Expression]) -> Expression:
-    result = factors[0]
-    for factor in factors[1:]:
-        result = ("*", result, factor)
-    return result
+    upper, lower = (
+        reduce(lambda left, right: ("*", left, right), factors) if factors else None
+        for factors in (above, below)
+    )
+    if upper is None or lower is None:
+        return upper or ("inv", lower)
+    return ("/", upper, lower)

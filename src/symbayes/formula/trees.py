@@ -8,8 +8,7 @@ normal form. A tree has constants only in `lt(x) = a x + b`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from ..kernels.evaluate import BLOCK, stack_slots
 from ..kernels.tree import NODE
 from ..kernels.units import load_evaluate
 from .expression import CONSTANT, FEATURE, Expression, affine
-from .operators import BY_OPCODE, OPERATORS
+from .operators import BY_OPCODE, OPERATORS, Operator
+from .rewriting import split
 
 # Nodes that are read at once to find the end of a tree.
 _NODES_AT_ONCE = 64
@@ -49,14 +49,16 @@ def concatenated(parts: Iterable[Any]) -> np.ndarray:
 
 
 def _node(op: int, feature: int = 0, a: float = 0.0, b: float = 0.0) -> np.ndarray:
-    node = np.zeros(1, NODE)
-    node["op"], node["feature"], node["a"], node["b"] = op, feature, a, b
-    return node
+    return np.array([(op, feature, a, b)], NODE)
 
 
 @cache
 def _node_of(name: str) -> bytes:
     return _node(OPERATORS[name].opcode).tobytes()
+
+
+def _product(*factors: np.ndarray) -> np.ndarray:
+    return reduce(partial(join, "*"), factors)
 
 
 def product_of_powers(
@@ -68,21 +70,20 @@ def product_of_powers(
     above: list[np.ndarray] = []
     below: list[np.ndarray] = []
     for column, exponent in zip(columns, exponents, strict=True):
-        raised = power(leaf(column), abs(exponent), operators)
-        if raised is None:
+        if (raised := power(leaf(column), abs(exponent), operators)) is None:
             return None
         (above if exponent > 0 else below).append(raised)
     if max(len(above), len(below)) > 1 and "*" not in operators:
         return None
     if not below:
-        return _product(above)
+        return _product(*above)
     if not above:
         if "inv" in operators:
-            return join("inv", _product(below))
+            return join("inv", _product(*below))
         if "lt" not in operators:
             return None
         above.append(transform(leaf(columns[0]), 0.0, 1.0))  # a one to divide
-    return join("/", _product(above), _product(below)) if "/" in operators else None
+    return join("/", _product(*above), _product(*below)) if "/" in operators else None
 
 
 def power(x: np.ndarray, exponent: float, operators: Mapping[str, float]) -> np.ndarray | None:
@@ -98,13 +99,6 @@ def power(x: np.ndarray, exponent: float, operators: Mapping[str, float]) -> np.
         return None if half is None else join("square", half)
     rest = power(x, exponent - 1.0, operators)
     return None if rest is None or "*" not in operators else join("*", x, rest)
-
-
-def _product(factors: Sequence[np.ndarray]) -> np.ndarray:
-    result = factors[0]
-    for factor in factors[1:]:
-        result = join("*", result, factor)
-    return result
 
 
 # Packed: the trees of a state, one after the other.
@@ -138,11 +132,11 @@ def state_sizes(ops: np.ndarray, n_terms: np.ndarray) -> np.ndarray:
 
 def split_terms(nodes: np.ndarray, n_terms: int) -> list[np.ndarray]:
     """Return the trees of a packed state."""
-    trees, start = [], 0
+    trees = []
     for _ in range(n_terms):
-        end = start + state_size(nodes[start:], 1)
-        trees.append(nodes[start:end])
-        start = end
+        end = state_size(nodes, 1)
+        trees.append(nodes[:end])
+        nodes = nodes[end:]
     return trees
 
 
@@ -194,25 +188,21 @@ def skeleton(nodes: np.ndarray) -> str:
     >>> skeleton(transform(join("sin", transform(leaf(0), 2.0, 1.0)), 3.0, 0.0))
     'sin(lt(x0))'
     """
-    operands: list[tuple[str, str]] = []  # operator on top, and the text
+    texts: list[str] = []
     for node in nodes[::-1]:
         op = int(node["op"])
         if op == opcodes.FEATURE:
-            operands.append(("", f"x{node['feature']}"))
+            texts.append(f"x{node['feature']}")
             continue
         row = BY_OPCODE[op]
-        inner = [operands.pop() for _ in range(row.arity)]
-        if row.name == "lt" and inner[0][0] == "lt":
-            operands.append(inner[0])
-            continue
-        texts = [text for _, text in inner]
+        inner = [texts.pop() for _ in range(row.arity)]
         if row.commutative:
-            texts.sort()
-        operands.append((row.name, f"{row.name}({','.join(texts)})"))
-    top, text = operands.pop()
-    while top in ("lt", "neg"):
-        text = text[len(top) + 1 : -1]
-        top = next((name for name in ("lt", "neg") if text.startswith(f"{name}(")), "")
+            inner.sort()
+        is_repeated = op == opcodes.LT and inner[0].startswith("lt(")
+        texts.append(inner[0] if is_repeated else f"{row.name}({','.join(inner)})")
+    text = texts.pop()
+    while text.startswith(("lt(", "neg(")):
+        text = text[text.index("(") + 1 : -1]
     return text
 
 
@@ -249,29 +239,12 @@ def _with_own_columns(
     return renumbered, np.array(columns[used], dtype=np.float64, order="C")
 
 
-# Made from an expression. Every part of it is kept as `a N + b`, with N a tree without constants in
-# front, until it has to stand under an operator. Coefficients of terms and the intercept are
-# dropped: the model has its own.
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The value ``a N + b``; without a tree N it is the constant b."""
-
-    tree: np.ndarray | None
-    a: float = 1.0
-    b: float = 0.0
-
-    def nodes(self) -> np.ndarray:
-        assert self.tree is not None
-        if self.a == 1.0 and self.b == 0.0:
-            return self.tree
-        return transform(self.tree, self.a, self.b)
+# Made from an expression, without coefficients of terms and the intercept: the model has its own.
 
 
 def term_tree(expression: Expression) -> np.ndarray | None:
     """Return an expression as one tree, up to a factor and a summand; None if it is constant."""
-    return _part(expression).tree
+    return _part(expression)[1]
 
 
 def term_trees(expression: Expression) -> list[np.ndarray]:
@@ -283,65 +256,60 @@ def term_trees(expression: Expression) -> list[np.ndarray]:
     >>> [len(tree) for tree in term_trees(parse("2*sin(3*x0) - x1/4 + 5", ["x0", "x1"]))]
     [3, 1]
     """
-    if expression[0] in ("+", "-"):
-        return [*term_trees(expression[1]), *term_trees(expression[2])]
-    if expression[0] == "neg":
-        return term_trees(expression[1])
-    if expression[0] == "*" and CONSTANT in (expression[1][0], expression[2][0]):
-        factor, rest = expression[1:]
-        return term_trees(rest if factor[0] == CONSTANT else factor)
-    if expression[0] == "/" and expression[2][0] == CONSTANT:
-        return term_trees(expression[1])
-    tree = term_tree(expression)
+    _, rest, _ = split(expression)
+    if rest[0] in ("+", "-"):
+        return [*term_trees(rest[1]), *term_trees(rest[2])]
+    tree = term_tree(rest)
     return [] if tree is None else [tree]
+
+
+# a, N and b of a value a N + b, where N is a tree without constants in front. Without a tree, it is
+# the constant b.
+_Part = tuple[float, np.ndarray | None, float]
+
+
+def _nodes(part: _Part) -> np.ndarray:
+    a, tree, b = part
+    assert tree is not None
+    return tree if (a, b) == (1.0, 0.0) else transform(tree, a, b)
 
 
 def _part(expression: Expression) -> _Part:
     kind = expression[0]
     if kind == CONSTANT:
-        return _Part(None, b=float(expression[1]))
+        return 0.0, None, float(expression[1])
     if kind == FEATURE:
-        return _Part(leaf(expression[1]))
-    operands = [_part(operand) for operand in expression[1:]]
-    if all(operand.tree is None for operand in operands):
+        return 1.0, leaf(expression[1]), 0.0
+    parts = [_part(operand) for operand in expression[1:]]
+    if all(tree is None for _, tree, _ in parts):
         with np.errstate(all="ignore"):
-            return _Part(None, b=float(OPERATORS[kind].numpy(*(part.b for part in operands))))
-    if kind == "neg":
-        return _Part(operands[0].tree, -operands[0].a, -operands[0].b)
-    if len(operands) == 1:
-        return _Part(join(kind, operands[0].nodes()))
-    return _pair(kind, *operands)
+            return 0.0, None, float(OPERATORS[kind].numpy(*(b for _, _, b in parts)))
+    if len(parts) == 2:
+        return _pair(kind, *parts)
+    a, tree, b = parts[0]
+    return (-a, tree, -b) if kind == "neg" else (1.0, join(kind, _nodes(parts[0])), 0.0)
 
 
 def _pair(kind: str, left: _Part, right: _Part) -> _Part:
     """Return the value of a binary operator, at most one operand of which is a constant."""
+    (a, x, b), (c, y, d) = left, right
     if kind in ("+", "-"):
-        return _sum(left, right, 1.0 if kind == "+" else -1.0)
-    if kind == "*" and left.tree is None:
-        left, right = right, left
-    if right.tree is None:
-        factor = right.b if kind == "*" else 1.0 / right.b if right.b else np.inf
-        if factor == 0.0:
-            return _Part(None)
-        return _Part(left.tree, left.a * factor, left.b * factor)
-    if left.tree is None:  # a constant over something
-        return _Part(join("inv", right.nodes()), left.b)
-    if left.b == 0.0 and right.b == 0.0:  # factors go in front
-        factor = left.a * right.a if kind == "*" else left.a / right.a
-        return _Part(join(kind, left.tree, right.tree), factor)
-    return _Part(join(kind, left.nodes(), right.nodes()))
-
-
-def _sum(left: _Part, right: _Part, sign: float) -> _Part:
-    b = left.b + sign * right.b
-    if left.tree is None:
-        return _Part(right.tree, sign * right.a, b)
-    if right.tree is None:
-        return _Part(left.tree, left.a, b)
-    ratio = sign * right.a / left.a
-    if ratio in (1.0, -1.0):
-        return _Part(join("+" if ratio == 1.0 else "-", left.tree, right.tree), left.a, b)
-    return _Part(join("+", left.tree, _Part(right.tree, ratio).nodes()), left.a, b)
+        if kind == "-":
+            c, d = -c, -d
+        if x is None or y is None:
+            return (c, y, b + d) if x is None else (a, x, b + d)
+        if abs(c / a) == 1.0:
+            return a, join("+" if c == a else "-", x, y), b + d
+        return a, join("+", x, transform(y, c / a, 0.0)), b + d
+    if y is None or (x is None and kind == "*"):
+        a, x, b = left if y is None else right
+        factor = (d if y is None else left[2]) if kind == "*" else 1.0 / d if d else np.inf
+        return (a * factor, x, b * factor) if factor else (0.0, None, 0.0)
+    if x is None:
+        return b, join("inv", _nodes(right)), 0.0
+    if b == d == 0.0:  # factors go in front
+        return a * c if kind == "*" else a / c, join(kind, x, y), 0.0
+    return 1.0, join(kind, _nodes(left), _nodes(right)), 0.0
 
 
 # In normal form: `2*x/(3*x + 6)` is 2/3 times `x/(x + 2)`. The coefficient of a term takes the
@@ -352,57 +320,54 @@ def _sum(left: _Part, right: _Part, sign: float) -> _Part:
 
 def normal_form(tree: np.ndarray) -> np.ndarray:
     """Return a tree that is the given one up to a factor and an offset, with few transforms."""
-    _, result, _ = _factored(tree, 0)
+    _, result = _factored(tree)
     if result["op"][0] == opcodes.LT and result["a"][0] != 0.0:
         result = result[1:]
     # (x + b)/x is 1 + b/x.
     if result["op"][0] == opcodes.DIV and result["op"][1] == opcodes.LT and result["b"][1] != 0.0:
-        end = (len(result) + 2) // 2
-        if result[2:end].tobytes() == result[end:].tobytes():
-            return join("inv", result[end:])
+        above, below = split_terms(result[1:], 2)
+        if above[1:].tobytes() == below.tobytes():
+            return join("inv", below)
     return result
 
 
-def _factored(tree: np.ndarray, i: int) -> tuple[float, np.ndarray, int]:
-    """Return a factor and a tree whose product is the part from node i on, and where that ends."""
-    op = int(tree["op"][i])
+def _factored(tree: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return a factor and a tree whose product is the given one."""
+    op = int(tree["op"][0])
     if op == opcodes.FEATURE:
-        return 1.0, tree[i : i + 1], i + 1
-    f, x, end = _factored(tree, i + 1)
+        return 1.0, tree
+    row = BY_OPCODE[op]
+    parts = [_factored(operand) for operand in split_terms(tree[1:], row.arity)]
+    factor, result = parts[0]
     if op == opcodes.LT:
-        f *= float(tree["a"][i])
-        b = float(tree["b"][i])
-        if f == 0.0 or not np.isfinite(b / f):
-            return 1.0, tree[i:end], end
-        return f, x if b == 0.0 else transform(x, 1.0, b / f), end
-    name = BY_OPCODE[op].name
-    if BY_OPCODE[op].arity == 2:
-        g, y, end = _factored(tree, end)
-        factor, result = _binary(name, f, x, g, y)
+        factor *= float(tree["a"][0])
+        b = float(tree["b"][0])
+        if factor == 0.0 or not np.isfinite(b / factor):
+            return 1.0, tree
+        return factor, result if b == 0.0 else transform(result, 1.0, b / factor)
+    if row.arity == 2:
+        factor, result = _binary(row.name, *parts[0], *parts[1])
     else:
-        factor, result = _unary(name, f, x)
-    if factor == 0.0 or not np.isfinite(factor):
-        return 1.0, tree[i:end], end
-    return factor, result, end
+        factor, result = _unary(row, factor, result)
+    return (1.0, tree) if factor == 0.0 or not np.isfinite(factor) else (factor, result)
 
 
-def _unary(name: str, f: float, x: np.ndarray) -> tuple[float, np.ndarray]:
+def _unary(row: Operator, f: float, x: np.ndarray) -> tuple[float, np.ndarray]:
     """Return factor and tree of an operator on f x."""
-    exponent = OPERATORS[name].exponent
-    if name == "neg":
+    if row.name == "neg":
         return -f, x
-    if exponent is not None and (f > 0.0 or exponent == int(exponent)):
+    if row.exponent is not None and (f > 0.0 or row.exponent == int(row.exponent)):
         try:
-            return f**exponent, join(name, x)
+            return f**row.exponent, join(row.name, x)
         except OverflowError:
             return np.inf, x
-    if name == "abs":
-        return abs(f), join(name, x)
+    if row.name == "abs":
+        return abs(f), join("abs", x)
     inner = _times(f, x)
-    if name == "exp" and inner["op"][0] == opcodes.LT:
+    if row.name == "exp" and inner["op"][0] == opcodes.LT:
         a, b = float(inner["a"][0]), float(inner["b"][0])
-        return float(np.exp(b)), join(name, _times(a, inner[1:]))
-    return 1.0, join(name, inner)
+        return float(np.exp(b)), join("exp", _times(a, inner[1:]))
+    return 1.0, join(row.name, inner)
 
 
 def _binary(
@@ -411,8 +376,6 @@ def _binary(
     """Return factor and tree of an operator on f x and g y."""
     if name in ("*", "/"):
         return f * g if name == "*" else f / g, join(name, x, y)
-    if name not in ("+", "-"):
-        return 1.0, join(name, _times(f, x), _times(g, y))
     if f == (g if name == "+" else -g):
         return f, join("+", x, y)
     if f in (g, -g):
@@ -427,9 +390,9 @@ def _binary(
 def _times(factor: float, tree: np.ndarray) -> np.ndarray:
     if factor == 1.0:
         return tree
-    if tree["op"][0] == opcodes.LT:
-        result = tree.copy()
-        result["a"][0] *= factor
-        result["b"][0] *= factor
-        return result
-    return transform(tree, factor, 0.0)
+    if tree["op"][0] != opcodes.LT:
+        return transform(tree, factor, 0.0)
+    result = tree.copy()
+    result["a"][0] *= factor
+    result["b"][0] *= factor
+    return result

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior, require_real, terms_prior
+from ..formula.checks import require_real, require_type, require_whole
+from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior, terms_prior
 from .sampler_settings import SAMPLERS, PaperSampler, Sampler, TemperedSampler
 from .user_formulas import texts_of
 
@@ -32,29 +33,20 @@ def check_parameters(model: Any) -> Sampler:
     noise_prior(model.noise_prior, NoisePrior())
     texts_of("known_terms", model.known_terms)
     texts_of("initial_formulas", model.initial_formulas)
-    for name, least in (("draws", 1), ("tune", 0), ("chains", 1)):
-        value = getattr(model, name)
-        if name == "tune" and value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, Integral):
-            raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
-        if value < least:
-            raise ValueError(f"{name} is {value}; it must be at least {least}")
+    require_whole("draws", model.draws, 1)
+    if model.tune is not None:
+        require_whole("tune", model.tune, 0)
+    require_whole("chains", model.chains, 1)
     if model.timeout is not None:
-        if isinstance(model.timeout, bool) or not isinstance(model.timeout, Real):
-            raise TypeError(
-                f"timeout must be a number of seconds or None, not {type(model.timeout).__name__}"
-            )
+        require_type("timeout", model.timeout, Real, "a number of seconds or None")
         if not float(model.timeout) > 0:
             raise ValueError(
                 f"timeout is {model.timeout}; it must be above 0 seconds, or None for no limit"
             )
-    if model.n_jobs is not None and (
-        isinstance(model.n_jobs, bool) or not isinstance(model.n_jobs, Integral)
-    ):
-        raise TypeError(f"n_jobs must be an integer or None, not {type(model.n_jobs).__name__}")
-    if model.n_jobs == 0:
-        raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
+    if model.n_jobs is not None:
+        require_type("n_jobs", model.n_jobs, Integral, "an integer or None")
+        if model.n_jobs == 0:
+            raise ValueError("n_jobs is 0; use 1 for one core or -1 for all")
     if not isinstance(model.warm_start, bool | np.bool_):
         raise TypeError(f"warm_start must be True or False, not {model.warm_start!r}")
     check_choice("hyperparameters", model.hyperparameters, ("learn", "fixed"))
@@ -68,10 +60,7 @@ def check_parameters(model: Any) -> Sampler:
             "sampler must be 'tempered', 'paper', a TemperedSampler or a PaperSampler, not "
             f"{type(model.sampler).__name__}"
         )
-    if model.sampler not in SAMPLERS:
-        raise ValueError(
-            f"sampler={model.sampler!r}; it must be one of {', '.join(map(repr, SAMPLERS))}"
-        )
+    check_choice("sampler", model.sampler, list(SAMPLERS))
     return SAMPLERS[model.sampler]()
 
 

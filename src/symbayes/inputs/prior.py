@@ -7,34 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
-from ..formula.operators import OPERATORS, operator_hint
+from ..formula.checks import require_count as require_count
+from ..formula.checks import require_positive, require_real, require_type, require_whole
+from ..formula.operators import OPERATORS, require_operator
 from ..kernels import opcodes
-
-
-def require_real(owner: str, name: str, value: object) -> float:
-    """Return a finite number as float; complain about anything else."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{owner}: {name} must be a number, not {type(value).__name__}")
-    if not math.isfinite(value):
-        raise ValueError(f"{owner}: {name} is {value}; it must be finite")
-    return float(value)
-
-
-def require_positive(owner: str, name: str, value: object) -> None:
-    """Complain about anything but a finite number above 0."""
-    if require_real(owner, name, value) <= 0:
-        raise ValueError(f"{owner}: {name} is {value}; it must be above 0")
-
-
-def require_count(owner: str, name: str, value: object) -> None:
-    """Complain about anything but an integer from 1 on."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{owner}: {name} must be an integer, not {type(value).__name__}")
-    if value < 1:
-        raise ValueError(f"{owner}: {name} is {value}; it must be at least 1")
 
 
 @dataclass(frozen=True)
@@ -100,7 +80,8 @@ class TreePrior:
         require_count("tree_prior", "max_nodes", self.max_nodes)
         if self.max_depth is not None:
             require_count("tree_prior", "max_depth", self.max_depth)
-        _check_nesting(self.nesting)
+        if self.nesting is not None:
+            _check_nesting(self.nesting)
         for name in ("slope_shape", "slope_scale", "offset_shape", "offset_scale"):
             require_positive("tree_prior", name, getattr(self, name))
 
@@ -111,8 +92,6 @@ class TreePrior:
 
 def _check_nesting(nesting: object) -> None:
     """Complain about anything but limits by names of operators."""
-    if nesting is None:
-        return
     example = 'for example {"sin": {"sin": 0}}'
     if not isinstance(nesting, Mapping):
         raise TypeError(f"tree_prior: nesting must be a dict, {example}, not {nesting!r}")
@@ -123,22 +102,9 @@ def _check_nesting(nesting: object) -> None:
                 f"{inners!r}"
             )
         for name in (outer, *inners):
-            if not isinstance(name, str) or name not in OPERATORS:
-                raise ValueError(
-                    f"tree_prior: nesting: {name!r} is not an operator"
-                    f"{operator_hint(str(name))}; known are {', '.join(OPERATORS)}"
-                )
+            require_operator("tree_prior: nesting", name)
         for inner, most in inners.items():
-            if isinstance(most, bool) or not isinstance(most, Integral):
-                raise TypeError(
-                    f"tree_prior: nesting: the limit of {inner!r} in {outer!r} must be an integer, "
-                    f"not {type(most).__name__}"
-                )
-            if most < 0:
-                raise ValueError(
-                    f"tree_prior: nesting: the limit of {inner!r} in {outer!r} is {most}; it must "
-                    "be 0 or more"
-                )
+            require_whole(f"tree_prior: nesting: the limit of {inner!r} in {outer!r}", most, 0)
 
 
 @dataclass(frozen=True)
@@ -195,24 +161,18 @@ class NoisePrior:
 SMALL_NOISE = 1.0e-3
 
 
-def noise_prior(belief: object, default: NoisePrior) -> NoisePrior:
+def noise_prior(belief: Any, default: NoisePrior) -> NoisePrior:
     """Return what the parameter `noise_prior` of the estimator means."""
     if belief is None:
         return default
     if isinstance(belief, NoisePrior):
         return belief
+    if isinstance(belief, str) and belief == "small":
+        return NoisePrior.about(SMALL_NOISE)
+    choices = "'small', a number such as 0.05 for about 5 %, a NoisePrior or None"
     if isinstance(belief, str):
-        if belief == "small":
-            return NoisePrior.about(SMALL_NOISE)
-        raise ValueError(
-            f"noise_prior={belief!r}; it must be 'small', a number such as 0.05 for about 5 %, a "
-            "NoisePrior or None"
-        )
-    if isinstance(belief, bool) or not isinstance(belief, Real):
-        raise TypeError(
-            "noise_prior must be 'small', a number such as 0.05 for about 5 %, a NoisePrior or "
-            f"None, not {type(belief).__name__}"
-        )
+        raise ValueError(f"noise_prior={belief!r}; it must be {choices}")
+    require_type("noise_prior", belief, Real, choices)
     return NoisePrior.about(float(belief))
 
 
@@ -242,27 +202,23 @@ class TermsPrior:
         require_positive("n_terms", "decay", self.decay)
 
 
-def terms_prior(n_terms: object) -> TermsPrior | int:
+def terms_prior(n_terms: Any) -> TermsPrior | int:
     """Return what the parameter `n_terms` of the estimator means."""
     if isinstance(n_terms, TermsPrior):
         return n_terms
+    choices = "'auto', an integer or a TermsPrior"
     if isinstance(n_terms, str):
         if n_terms == "auto":
             return TermsPrior()
-        raise ValueError(f"n_terms={n_terms!r}; it must be 'auto', an integer or a TermsPrior")
-    if isinstance(n_terms, bool) or not isinstance(n_terms, Integral):
-        raise TypeError(
-            f"n_terms must be 'auto', an integer or a TermsPrior, not {type(n_terms).__name__}"
-        )
+        raise ValueError(f"n_terms={n_terms!r}; it must be {choices}")
+    require_type("n_terms", n_terms, Integral, choices)
     if n_terms < 1:
         raise ValueError(f"n_terms is {n_terms}; it must be at least 1, or 'auto'")
     return int(n_terms)
 
 
-def check_buildable(weights: Mapping[str, float], tree_prior: TreePrior, n_features: int) -> None:
-    """Refuse beliefs under which no tree but a constant one could be built."""
-    if n_features < 1:
-        raise ValueError("no column has a positive weight, so no tree can be built")
+def check_buildable(weights: Mapping[str, float], tree_prior: TreePrior) -> None:
+    """Refuse operators none of which fits into the largest tree."""
     if tree_prior.max_nodes < 2:
         return  # every tree is a single column, whatever the operators
     smallest = 1 + min(OPERATORS[name].arity for name in weights)
@@ -301,8 +257,7 @@ def resolve_feature_weights(
                 f"feature_weights has {len(feature_weights)} entries and X has {len(names)} "
                 "columns; pass one weight per column, or a dict for some of them"
             )
-        for i, weight in enumerate(feature_weights):
-            weights[i] = _weight(names[i], weight)
+        weights[:] = list(map(_weight, names, feature_weights))
     weights = weights[used]
     total = weights.sum()
     if not 0 < total < np.inf:
@@ -315,13 +270,13 @@ def resolve_feature_weights(
 
 def _column_index(key: str | int, names: Sequence[str]) -> int:
     if isinstance(key, str):
-        if key not in names:
-            raise ValueError(
-                f"feature_weights: there is no column {key!r}; the columns are "
-                f"{', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}"
-            )
-        return names.index(key)
-    if isinstance(key, bool) or not isinstance(key, int | np.integer):
+        if key in names:
+            return names.index(key)
+        raise ValueError(
+            f"feature_weights: there is no column {key!r}; the columns are "
+            f"{', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}"
+        )
+    if isinstance(key, bool) or not isinstance(key, Integral):
         raise TypeError(f"feature_weights: a column is a name or a position, not {key!r}")
     if not 0 <= key < len(names):
         raise ValueError(f"feature_weights: there is no column {key}; X has {len(names)} columns")
@@ -365,8 +320,8 @@ class StatePrior:
             OPERATORS[name].opcode: (OPERATORS[name].arity, math.log(weight))
             for name, weight in operator_weights.items()
         }
-        self._slope = _Student(tree.slope_shape, tree.slope_scale)
-        self._offset = _Student(tree.offset_shape, tree.offset_scale)
+        self._slope = _student(tree.slope_shape, tree.slope_scale)
+        self._offset = _student(tree.offset_shape, tree.offset_scale)
         with np.errstate(divide="ignore"):
             self._columns = np.log(feature_weights).tolist()
         self._concentration = concentration.tolist()
@@ -378,18 +333,18 @@ class StatePrior:
         columns: Counter[int] = Counter()
         for nodes in trees:
             depths = [0]
-            for i, op in enumerate(nodes["op"].tolist()):
+            for op, column, a, b in nodes.tolist():
                 depth = depths.pop()
                 if op == opcodes.FEATURE:
                     total += self._leaves[depth]
-                    columns[int(nodes["feature"][i])] += 1
+                    columns[column] += 1
                     continue
                 arity, log_weight = self._operators[op]
                 total += self._splits[depth] + log_weight
                 depths += [depth + 1] * arity
                 if op == opcodes.LT:
-                    total += self._slope(float(nodes["a"][i]) - 1.0)
-                    total += self._offset(float(nodes["b"][i]))
+                    total += _log_student(a - 1.0, *self._slope)
+                    total += _log_student(b, *self._offset)
         return total + self._log_columns(columns)
 
     def _log_columns(self, counts: Counter[int]) -> float:
@@ -405,16 +360,11 @@ class StatePrior:
         return result
 
 
-class _Student:
-    """The log density of a normal whose variance is IG(nu / 2, nu scale / 2)."""
+def _student(nu: float, scale: float) -> tuple[float, float, float]:
+    """Return what `_log_student` needs for a normal whose variance is IG(nu / 2, nu scale / 2)."""
+    constant = math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu)
+    return constant - 0.5 * math.log(nu * math.pi * scale), 0.5 * (nu + 1.0), nu * scale
 
-    def __init__(self, nu: float, scale: float):
-        self._constant = (
-            math.lgamma(0.5 * (nu + 1.0))
-            - math.lgamma(0.5 * nu)
-            - 0.5 * math.log(nu * math.pi * scale)
-        )
-        self._power, self._unit = 0.5 * (nu + 1.0), nu * scale
 
-    def __call__(self, x: float) -> float:
-        return self._constant - self._power * math.log1p(x * x / self._unit)
+def _log_student(x: float, constant: float, power: float, unit: float) -> float:
+    return constant - power * math.log1p(x * x / unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -29,7 +29,7 @@ from ..kernels.tree import NODE, SWAPS, UNLIMITED, MoveScratch
 from ..kernels.tree_prior import Prior
 from .prior import NoisePrior, StatePrior, TermsPrior, TreePrior
 from .user_formulas import orthonormal, without
-from .validation import Table, padded_columns
+from .validation import Table, padded_columns, some_of
 
 #: Rows of a large table that are read at once.
 ROWS_AT_ONCE = 65_536
@@ -116,12 +116,9 @@ class Problem:
         used = np.count_nonzero(weights)
         return weights / weights.sum() * min(used, most)
 
-    def log_prior(self, trees: Sequence[np.ndarray]) -> float:
-        """Return the log prior of a state, up to a constant (see `StatePrior`)."""
-        return self._state_prior(trees)
-
     @cached_property
-    def _state_prior(self) -> StatePrior:
+    def log_prior(self) -> StatePrior:
+        """The log prior of a state, up to a constant; called with its trees."""
         return StatePrior(
             self.tree_prior,
             self.terms,
@@ -314,9 +311,7 @@ def some_rows(problem: Problem, most: int) -> np.ndarray:
     """Return some of the rows, at random but always the same ones."""
     used = problem.data.root_weight > 0
     n = int(np.count_nonzero(used))
-    if n <= most:
-        return np.flatnonzero(used)
-    chosen = np.sort(np.random.default_rng(n).choice(n, most, replace=False))
+    chosen = some_of(n, most)
     # A list of all rows would take as much memory as a column.
     return chosen if used[:n].all() else np.flatnonzero(used)[chosen]
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .prior import NoisePrior, require_count, require_real
+from ..formula.checks import require_count, require_real
+from .prior import NoisePrior
 from .problem import Problem, some_rows
 
 # Rows on which proposals are judged first, and the size of a table from which on that pays.

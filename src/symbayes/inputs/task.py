@@ -9,16 +9,10 @@ import numpy as np
 
 from ..formula.operators import operator_weights
 from .parameters import check_parameters, check_seed, terms_for
-from .prior import (
-    TermsPrior,
-    TreePrior,
-    check_buildable,
-    noise_prior,
-    resolve_feature_weights,
-)
+from .prior import TreePrior, check_buildable, noise_prior, resolve_feature_weights
 from .problem import Problem, make_problem
 from .sampler_settings import Sampler
-from .user_formulas import check_known, guessed_trees, known_trees, texts_of
+from .user_formulas import guessed_trees, known_trees, texts_of
 from .validation import Table, check_table, feature_names
 
 
@@ -40,30 +34,16 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     terms = terms_for(sampler, model.n_terms)
     weights = operator_weights(model.operators)
     table = check_table(model, X, y, sample_weight)
-    problem = _problem(model, sampler, table, weights, terms)
-    return Task(sampler, random_state, table, problem, _guesses(model, problem, table))
-
-
-def _problem(
-    model: Any,
-    sampler: Sampler,
-    table: Table,
-    weights: dict[str, float],
-    terms: TermsPrior | int,
-) -> Problem:
+    names, used = feature_names(model), table.used
     tree_prior = model.tree_prior or TreePrior()
-    by_column = resolve_feature_weights(model.feature_weights, feature_names(model), table.used)
-    check_buildable(weights, tree_prior, int((by_column > 0).sum()))
+    by_column = resolve_feature_weights(model.feature_weights, names, used)
+    check_buildable(weights, tree_prior)
     if isinstance(terms, int) and terms >= len(table.y):
         raise ValueError(
             f"n_terms is {terms} and there are {len(table.y)} rows to fit them to; n_terms must"
             f" be at most {len(table.y) - 1}, or 'auto'"
         )
-    texts = texts_of("known_terms", model.known_terms)
-    known = known_trees(texts, feature_names(model), table.used)
-    if known:
-        check_known(known, texts, table.columns, table.y, table.weights)
-    return make_problem(
+    problem = make_problem(
         table,
         weights,
         by_column,
@@ -71,17 +51,14 @@ def _problem(
         noise_prior(model.noise_prior, sampler.noise_prior),
         terms,
         model.hyperparameters == "learn",
-        known,
+        known_trees(texts_of("known_terms", model.known_terms), names, table),
     )
-
-
-def _guesses(model: Any, problem: Problem, table: Table) -> list[list[np.ndarray]]:
-    terms = problem.terms
-    return guessed_trees(
+    guesses = guessed_trees(
         texts_of("initial_formulas", model.initial_formulas),
-        feature_names(model),
-        table.used,
-        problem.operator_weights,
+        names,
+        used,
+        weights,
         problem.max_nodes,
         (terms, terms) if isinstance(terms, int) else (0, terms.most),
     )
+    return Task(sampler, random_state, table, problem, guesses)

@@ -18,6 +18,7 @@ from ..formula.operators import BY_OPCODE
 from ..formula.parser import parse
 from ..formula.trees import evaluate_trees, term_tree, term_trees
 from ..kernels import opcodes
+from .validation import Table
 
 # A known term of which a smaller part (squared) lies outside the span of the others is redundant.
 _REDUNDANT = 1.0e-10
@@ -42,10 +43,11 @@ def texts_of(name: str, formulas: object) -> list[str]:
     return texts
 
 
-def known_trees(
-    texts: Sequence[str], names: Sequence[str], used: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """Return known terms as trees in the columns in use, each up to a factor and a summand."""
+def known_trees(texts: Sequence[str], names: Sequence[str], table: Table) -> tuple[np.ndarray, ...]:
+    """Return known terms as trees in the columns in use, each up to a factor and a summand.
+
+    Terms that have no value on some row, say nothing new or leave nothing to find are refused.
+    """
     trees = []
     for text in texts:
         tree = term_tree(_read("known_terms", text, names))
@@ -54,7 +56,9 @@ def known_trees(
                 f"known_terms: {text!r} is a constant; the model has an intercept anyway, so leave "
                 "it out"
             )
-        trees.append(_in_use("known_terms", text, tree, names, used))
+        trees.append(_in_use("known_terms", text, tree, names, table.used))
+    if trees:
+        _check_known(trees, texts, table)
     return tuple(trees)
 
 
@@ -74,10 +78,8 @@ def guessed_trees(
     guesses = []
     fewest, most = terms
     for text in texts:
-        trees = [
-            _in_use("initial_formulas", text, tree, names, used)
-            for tree in term_trees(_read("initial_formulas", text, names))
-        ]
+        found = term_trees(_read("initial_formulas", text, names))
+        trees = [_in_use("initial_formulas", text, tree, names, used) for tree in found]
         if not fewest <= len(trees) <= most:
             allowed = str(most) if fewest == most else f"{fewest} to {most}"
             raise ValueError(
@@ -117,16 +119,15 @@ def _in_use(
     """Return a tree with its columns numbered as the problem numbers them."""
     if not np.isfinite([tree["a"], tree["b"]]).all():
         raise ValueError(f"{name}: {text!r} divides by 0 or has a constant that is not finite")
-    place = {int(column): i for i, column in enumerate(used)}
+    leaves = tree["op"] == opcodes.FEATURE
+    for column in tree["feature"][leaves].tolist():
+        if column not in used:
+            raise ValueError(
+                f"{name}: {text!r} uses column {names[column]!r}, which is constant or a copy of "
+                "another column and cannot matter"
+            )
     tree = tree.copy()
-    for node in tree:
-        if node["op"] == opcodes.FEATURE:
-            if int(node["feature"]) not in place:
-                raise ValueError(
-                    f"{name}: {text!r} uses column {names[node['feature']]!r}, which is constant "
-                    "or a copy of another column and cannot matter"
-                )
-            node["feature"] = place[int(node["feature"])]
+    tree["feature"][leaves] = np.searchsorted(used, tree["feature"][leaves])
     return tree
 
 
@@ -136,7 +137,7 @@ def orthonormal(
     """Return an orthonormal basis of the centred, weighted columns of trees, one row each."""
     if not trees:
         return np.empty((0, len(root_weight)))
-    values = evaluate_trees(list(trees), columns)
+    values = evaluate_trees(trees, columns)
     values /= np.abs(values).max(axis=1)[:, None]
     weights = root_weight**2
     values -= (values @ weights / weights.sum())[:, None]
@@ -151,18 +152,10 @@ def without(values: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return values
 
 
-def check_known(
-    trees: Sequence[np.ndarray],
-    texts: Sequence[str],
-    columns: np.ndarray,
-    y: np.ndarray,
-    weights: np.ndarray,
-) -> None:
-    """Refuse terms that have no value on some row, say nothing new, or leave nothing to find."""
-    if not trees:
-        return
+def _check_known(trees: Sequence[np.ndarray], texts: Sequence[str], table: Table) -> None:
+    y, weights = table.y, table.weights
     with np.errstate(all="ignore"):
-        values = evaluate_trees(list(trees), columns)
+        values = evaluate_trees(trees, table.columns)
     bad = ~np.isfinite(values)
     for text, rows in zip(texts, bad, strict=True):
         if rows.any():
@@ -172,27 +165,30 @@ def check_known(
                 "out"
             )
     root = np.sqrt(weights)
-    basis: list[np.ndarray] = []
+
+    def centred(column: np.ndarray) -> np.ndarray:
+        return (column - np.average(column, weights=weights)) * root
+
+    basis = np.empty((0, len(y)))
     for text, column in zip(texts, values, strict=True):
         column = column / max(np.abs(column).max(), np.finfo(float).tiny)
-        centred = (column - np.average(column, weights=weights)) * root
-        rest = without(centred, np.array(basis)) if basis else centred
+        whole = centred(column)
+        rest = without(whole, basis)
         size = rest @ rest
-        if not (centred @ centred > _REDUNDANT * (weights @ column**2)):
+        if not (whole @ whole > _REDUNDANT * (weights @ column**2)):
             raise ValueError(
                 f"known_terms: {text!r} is constant on the training rows; the model has an "
                 "intercept anyway, so leave it out"
             )
-        if not size > _REDUNDANT * (centred @ centred):
+        if not size > _REDUNDANT * (whole @ whole):
             raise ValueError(
                 f"known_terms: {text!r} is a combination of the other known terms on the training "
                 "rows; leave it out"
             )
-        basis.append(rest / np.sqrt(size))
-    unit = np.abs(y).max()
-    centred = (y / unit - np.average(y / unit, weights=weights)) * root
-    rest = without(centred, np.array(basis))
-    if rest @ rest <= _NOTHING**2 * (centred @ centred):
+        basis = np.vstack([basis, rest / np.sqrt(size)])
+    whole = centred(y / np.abs(y).max())
+    rest = without(whole, basis)
+    if rest @ rest <= _NOTHING**2 * (whole @ whole):
         raise ValueError(
             "known_terms explain y to all digits, so there is nothing left to find; leave one of "
             "them out to have it found"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ import pandas as pd
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from ..cautions import DataWarning, Remedy
+from ..formula.checks import repeated
 from ..kernels.chain import zeros
 from ..kernels.evaluate import padded
 
@@ -57,14 +58,9 @@ class Table:
 
     def sample(self, most: int) -> Table:
         """Return at most `most` of the rows, at random but always the same ones."""
-        n = len(self.y)
-        rows: Any = slice(None)
-        if n > most:
-            rows = np.sort(np.random.default_rng(n).choice(n, most, replace=False))
-        position = self.row_numbers[rows]
-        weights = np.array(self.weights[rows])
+        rows = some_of(len(self.y), most)
         X = np.array(self.X[rows], dtype=np.float64, order="C")
-        return Table(X, self.y[rows], weights, self.used, position)
+        return Table(X, self.y[rows], self.weights[rows], self.used, self.row_numbers[rows])
 
     @property
     def columns(self) -> np.ndarray:
@@ -77,6 +73,15 @@ class Table:
     def row_numbers(self) -> np.ndarray:
         """Where each row stands in the user's table, from 0."""
         return np.arange(len(self.y)) if self.position is None else self.position
+
+
+def some_of(n: int, most: int) -> np.ndarray:
+    """Return at most `most` of the numbers below n, at random but always the same ones."""
+    return (
+        np.sort(np.random.default_rng(n).choice(n, most, replace=False))
+        if n > most
+        else np.arange(n)
+    )
 
 
 def column_name(estimator: Any, i: int) -> str:
@@ -93,10 +98,9 @@ def feature_names(estimator: Any) -> list[str]:
 def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     """Validate training data, and record names and number of the columns on the estimator."""
     _refuse_repeated_names(X)
-    refuse_text(X, "X")
-    refuse_text(y, "y")
+    lost = [*check_numbers(X, "X"), *check_numbers(y, "y")]
     _refuse_not_finite_y(y)
-    _tell_lost_digits([*lost_digits(X, "X"), *lost_digits(y, "y")])
+    _tell_lost_digits(lost)
     # What float64 can hold stays what it is: a column becomes float64 when it is copied.
     is_plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.dtype.itemsize <= 8
     dtype = "numeric" if is_plain else [np.float64, np.float32]
@@ -110,9 +114,9 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
         rows, y, weights = keep, y[keep], weights[keep]
     y = np.array(y, dtype=np.float64)
     if len(y) < FEWEST_ROWS:
-        rows = _count(len(y), "row") + ("" if keep.all() else " of positive weight")
+        found = _count(len(y), "row") + ("" if keep.all() else " of positive weight")
         raise ValueError(
-            f"Found {rows} (n_samples={len(y)}) while a minimum of {FEWEST_ROWS} is required; "
+            f"Found {found} (n_samples={len(y)}) while a minimum of {FEWEST_ROWS} is required; "
             "add data"
         )
     if (y == y[0]).all():
@@ -127,21 +131,16 @@ def check_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
             "by a factor"
         )
     if len(y) < _FEW_ROWS:
-        warnings.warn(
-            DataWarning(
-                f"{_count(len(y), 'row')} are too few to tell formulas apart: some fit by chance, "
-                "so do not trust their probabilities; add data, or ",
-                Remedy.TELL_NOISE,
-            ),
-            stacklevel=4,
+        _warn(
+            f"{_count(len(y), 'row')} are too few to tell formulas apart: some fit by chance, so "
+            "do not trust their probabilities; add data, or ",
+            Remedy.TELL_NOISE,
         )
     elif ((y == y.min()) | (y == y.max())).all():
-        warnings.warn(
+        _warn(
             f"y has only two values, {y.min():g} and {y.max():g}, and the noise is taken to be "
             "normal: this is no classifier, so do not trust what it says about such a y; use one, "
-            "such as logistic regression, or a y that was measured",
-            DataWarning,
-            stacklevel=4,
+            "such as logistic regression, or a y that was measured"
         )
     used = _usable_columns(estimator, X, rows)
     columns = padded_columns(X, used, len(y), rows)
@@ -167,8 +166,7 @@ def padded_columns(
 
 def check_new_rows(estimator: Any, X: Any) -> np.ndarray:
     """Validate rows to predict on; numbers of single precision stay so, to spare a copy."""
-    refuse_text(X, "X")
-    _tell_lost_digits(lost_digits(X, "X"))
+    _tell_lost_digits(check_numbers(X, "X"))
     with np.errstate(all="ignore"):
         X = validate_data(
             estimator, X, dtype=[np.float64, np.float32], ensure_all_finite=False, reset=False
@@ -179,7 +177,7 @@ def check_new_rows(estimator: Any, X: Any) -> np.ndarray:
 
 def check_new_target(y: Any, n_rows: int) -> np.ndarray:
     """Validate observations to compare predictions with."""
-    refuse_text(y, "y")
+    check_numbers(y, "y")
     _refuse_not_finite_y(y)
     values = column_or_1d(y, dtype=np.float64, input_name="y")
     if len(values) != n_rows:
@@ -196,13 +194,17 @@ def target_name(y: Any) -> str:
     return name if isinstance(name, str) and name else "y"
 
 
+def _warn(message: str, *remedy: Remedy, stacklevel: int = 5) -> None:
+    warnings.warn(DataWarning(message, *remedy), stacklevel=stacklevel)
+
+
 def _count(n: int, what: str) -> str:
     return f"{n} {what}" + ("" if n == 1 else "s")
 
 
-def _list(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+def _list(parts: Sequence[str], separator: str = ", ") -> str:
+    more = len(parts) - _MOST_NAMES
+    return separator.join(parts[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _not_finite(values: np.ndarray) -> str:
@@ -212,24 +214,20 @@ def _not_finite(values: np.ndarray) -> str:
 
 
 def _refuse_not_finite(estimator: Any, X: np.ndarray) -> None:
-    columns = [i for i in range(X.shape[1]) if not np.isfinite(X[:, i]).all()]
-    if not columns:
-        return
     parts = [
-        f"{_not_finite(X[~np.isfinite(X[:, i]), i])} in column {column_name(estimator, i)!r}"
-        for i in columns[:_MOST_NAMES]
+        f"{_not_finite(X[:, i])} in column {column_name(estimator, i)!r}"
+        for i in range(X.shape[1])
+        if not np.isfinite(X[:, i]).all()
     ]
-    if len(columns) > _MOST_NAMES:
-        parts.append(f"more in {_count(len(columns) - _MOST_NAMES, 'other column')}")
-    raise ValueError(
-        f"Input X contains {', '.join(parts)}; drop or impute those rows "
-        "(NaN and inf have no place in a formula)"
-    )
+    if parts:
+        raise ValueError(
+            f"Input X contains {_list(parts)}; drop or impute those rows "
+            "(NaN and inf have no place in a formula)"
+        )
 
 
 def _refuse_too_large(what: str, values: np.ndarray) -> None:
-    largest = float(max(values.max(), -values.min()))
-    if largest > _LARGEST:
+    if (largest := float(max(values.max(), -values.min()))) > _LARGEST:
         raise ValueError(
             f"{what} has values of size {largest:.1e}, which is too large to compute with; divide "
             "it by a factor"
@@ -238,14 +236,10 @@ def _refuse_too_large(what: str, values: np.ndarray) -> None:
 
 def _tell_lost_digits(lost: list[str]) -> None:
     if lost:
-        some, more = lost[:_MOST_NAMES], len(lost) - _MOST_NAMES
-        if more > 0:
-            some = [*some, f"and {_count(more, 'more column')}"]
-        warnings.warn(
-            f"{'; '.join(some)}: beyond 2**53, numbers here have only some 16 digits; subtract a "
+        _warn(
+            f"{_list(lost, '; ')}: beyond 2**53, numbers here have only some 16 digits; subtract a "
             "constant, or leave out what only identifies rows",
-            DataWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 
@@ -261,24 +255,21 @@ def _refuse_not_finite_y(y: Any) -> None:
             "explains one column; sklearn.multioutput.MultiOutputRegressor(BayesianSymbolic"
             "Regressor(...)) fits one for each"
         )
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
+    if values.ndim == 2:
+        values = values.ravel()
     bad = ~np.isfinite(values)
-    if y is None or values.ndim != 1 or not bad.any():
-        return
-    raise ValueError(
-        f"Input y contains {_not_finite(values[bad])} (the first is in row {int(np.argmax(bad))}); "
-        "drop or impute those rows"
-    )
+    if y is not None and values.ndim == 1 and bad.any():
+        raise ValueError(
+            f"Input y contains {_not_finite(values[bad])} (the first is in row "
+            f"{int(np.argmax(bad))}); drop or impute those rows"
+        )
 
 
 def _refuse_repeated_names(X: Any) -> None:
-    names = [str(name) for name in getattr(X, "columns", [])]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
+    if twice := repeated(getattr(X, "columns", [])):
         raise ValueError(
-            f"X has more than one column named {_list(list(map(repr, repeated)))}, so a formula "
-            "could not tell them apart; rename them"
+            f"X has more than one column named {_list(twice)}, so a formula could not tell them "
+            "apart; rename them"
         )
 
 
@@ -287,7 +278,7 @@ def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
         ones = np.broadcast_to(1.0, n_rows)  # one number, whatever the number of rows
         # Linear algebra rounds differently with such an array, so small tables get a real one.
         return ones if n_rows > LARGE else np.array(ones)
-    refuse_text(sample_weight, "sample_weight")
+    check_numbers(sample_weight, "sample_weight")
     try:
         weights = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
@@ -322,70 +313,64 @@ def _check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
         total = weights.sum()
     if total == 0:
         raise ValueError("sample_weight sums to zero; at least three rows need a positive weight")
-    if total > _MOST_WEIGHT:
-        raise ValueError(
-            f"sample_weight sums to {total:.3g}; weights count rows (a weight of 2 is the row "
-            f"twice), and with more than {_MOST_WEIGHT:g} of them rounding errors decide: divide "
-            "them by a factor"
-        )
-    if total < FEWEST_ROWS:
-        raise ValueError(
-            f"sample_weight sums to {total:.3g}; weights count rows (a weight of 2 is the row "
-            f"twice), so they must sum to at least {FEWEST_ROWS}: multiply them by a factor"
-        )
-    return weights
+    if FEWEST_ROWS <= total <= _MOST_WEIGHT:
+        return weights
+    raise ValueError(
+        f"sample_weight sums to {total:.3g}; weights count rows (a weight of 2 is the row twice), "
+        f"and must sum to at least {FEWEST_ROWS}, and to at most {_MOST_WEIGHT:g} or else rounding "
+        f"errors decide: {'multiply' if total < FEWEST_ROWS else 'divide'} them by a factor"
+    )
 
 
 def _usable_columns(estimator: Any, X: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-    """Return the columns that vary and are not repeated on the rows; warn about the others."""
-    seen: dict[bytes, int] = {}
-    used, constant, repeated = [], [], []
+    """Return the columns that vary and are not copies on the rows; warn about the others."""
+    seen: dict[bytes, str] = {}
+    used, constant, copies = [], [], []
     for i in range(X.shape[1]):
+        name = repr(column_name(estimator, i))
         column = X[rows, i] + 0.0  # which makes -0.0 the same as 0.0
         if (column == column[0]).all():
-            constant.append(i)
+            constant.append(name)
             continue
-        _refuse_too_large(f"column {column_name(estimator, i)!r} of X", column)
-        first = seen.setdefault(hashlib.sha256(column.tobytes()).digest(), i)
-        if first == i:
+        _refuse_too_large(f"column {name} of X", column)
+        first = seen.setdefault(hashlib.sha256(column.tobytes()).digest(), name)
+        if first == name:
             used.append(i)
         else:
-            repeated.append((i, first))
-    parts = []
-    if constant:
-        names = [repr(column_name(estimator, i)) for i in constant]
-        parts.append(f"constant: {_list(names)}")
-    if repeated:
-        names = [
-            f"{column_name(estimator, i)!r} (the same as {column_name(estimator, j)!r})"
-            for i, j in repeated
-        ]
-        parts.append(f"duplicate: {_list(names)}")
+            copies.append(f"{name} (the same as {first})")
     if not used:
         raise ValueError(
             "X has no column that varies (every feature is constant), so no formula can explain y; "
             "check the table"
         )
+    left_out = {"constant": constant, "duplicate": copies}
+    parts = [f"{why}: {_list(names)}" for why, names in left_out.items() if names]
     if parts:
-        warnings.warn(
-            f"Columns that cannot matter are left out: {'; '.join(parts)}",
-            DataWarning,
-            stacklevel=5,
-        )
+        _warn(f"Columns that cannot matter are left out: {'; '.join(parts)}", stacklevel=6)
     return np.array(used)
 
 
-def refuse_text(values: Any, what: str) -> None:
-    """Complain about text and other things that are not numbers, before NumPy does it less well."""
+def check_numbers(values: Any, what: str) -> list[str]:
+    """Complain about text and other things that are not numbers, before NumPy does it less well.
 
-    def may_be_text(array: Any) -> bool:
-        return getattr(array.dtype, "kind", "f") in _NOT_NUMBERS
+    Returns a sentence for each column with whole numbers that are not the same as doubles.
 
-    for where, column in _columns(values, what, may_be_text):
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symbayes.inputs.validation import check_numbers
+    >>> check_numbers(np.array([[1, 2**53 + 1], [2, 2**60]]), "X")
+    ["column 'x1' of X has 9007199254740993, which becomes 9007199254740992"]
+    """
+    sentences = []
+    for where, column in _columns(values, what):
         array = np.asarray(column)
         if array.dtype.kind in _NOT_NUMBERS:
             for value in array.ravel():
                 _refuse_value(value, where)
+        if (lost := first_lost(column)) is not None:
+            sentences.append(f"{where} has {lost}, which becomes {float(lost):.0f}")
+    return sentences
 
 
 def _refuse_value(value: Any, where: str) -> None:
@@ -419,35 +404,17 @@ def _refuse_value(value: Any, where: str) -> None:
         ) from None
 
 
-def lost_digits(values: Any, what: str) -> list[str]:
-    """Return a sentence for each column with whole numbers that are not the same as doubles.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from symbayes.inputs.validation import lost_digits
-    >>> lost_digits(np.array([[1, 2**53 + 1], [2, 2**60]]), "X")
-    ["column 'x1' of X has 9007199254740993, which becomes 9007199254740992"]
-    """
-    return [
-        f"{where} has {lost}, which becomes {float(lost):.0f}"
-        for where, column in _columns(values, what, _may_lose_digits)
-        if (lost := first_lost(column)) is not None
-    ]
-
-
 def first_lost(column: Any) -> int | None:
     """Return the first whole number of a column that is not the same as a double."""
     if not _may_lose_digits(column):
         return None
     array = np.asarray(column.dropna() if isinstance(column, pd.Series) else column)
     if array.dtype.kind not in "iu":
-        return next((value for value in map(_whole, array.ravel()) if not _is_double(value)), None)
+        whole = map(_whole, array.ravel())
+        return next((n for n in whole if abs(n) > _LARGEST_WHOLE and int(float(n)) != n), None)
     large = array[(array > _LARGEST_WHOLE) | (array < -_LARGEST_WHOLE)]
-    values = large.astype(np.float64)
-    with np.errstate(invalid="ignore"):  # the largest become one more than there is
-        same = values.astype(array.dtype) == large
-    lost = large[~(same & (values < float(np.iinfo(array.dtype).max)))]
+    # What is left without its factors of two has to fit into the digits of a double.
+    lost = large[np.abs(large // (large & -large)) > _LARGEST_WHOLE]
     return int(lost[0]) if len(lost) else None
 
 
@@ -469,12 +436,8 @@ def _whole(value: Any) -> int:
     return int(value) if isinstance(value, int | np.integer) else 0
 
 
-def _is_double(value: int) -> bool:
-    return abs(value) <= _LARGEST_WHOLE or int(float(value)) == value
-
-
-def _columns(values: Any, what: str, worth_a_look: Callable[[Any], bool]) -> list[tuple[str, Any]]:
-    """Return the columns of a table, each after the words for it; none of an array not worth it."""
+def _columns(values: Any, what: str) -> list[tuple[str, Any]]:
+    """Return the columns of a table, each after the words for it; none of plain numbers."""
     if hasattr(values, "columns") and hasattr(values, "iloc"):
         return [
             (f"column {str(name)!r} of {what}", values.iloc[:, i])
@@ -485,7 +448,8 @@ def _columns(values: Any, what: str, worth_a_look: Callable[[Any], bool]) -> lis
             values = np.asarray(values)
         except ValueError:
             values = np.asarray(values, dtype=object)
-    if not hasattr(values, "dtype") or not worth_a_look(values):
+    kind = getattr(getattr(values, "dtype", None), "kind", "O")
+    if not hasattr(values, "dtype") or not (kind in _NOT_NUMBERS or _may_lose_digits(values)):
         return []
     if what == "X" and getattr(values, "ndim", 0) == 2:
         return [(f"column 'x{i}' of X", values[:, i]) for i in range(values.shape[1])]
