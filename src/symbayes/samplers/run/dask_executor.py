@@ -11,8 +11,9 @@ import contextlib
 import math
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
+from functools import partial
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, as_completed
@@ -64,17 +65,14 @@ class DaskExecutor(Executor):
     def slots(self) -> int:
         if time.monotonic() > self._counted + _SECONDS_A_LOOK:
             self._count_threads()
-        return len(self._usable_threads())
+        return len(self._threads)
 
     def _count_threads(self) -> None:
-        """Note the address of each thread, first the first of every worker, then the second."""
-        threads = self._client.nthreads()
+        """Note the address of each usable thread: the first of every worker, then the second."""
+        threads = {a: n for a, n in self._client.nthreads().items() if a not in self._hanging}
         most = max(threads.values(), default=0)
         self._threads = [address for k in range(most) for address, n in threads.items() if n > k]
         self._counted = time.monotonic()
-
-    def _usable_threads(self) -> list[str]:
-        return [address for address in self._threads if address not in self._hanging]
 
     def run(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
         answers: dict[int, bytes] = {}
@@ -107,7 +105,10 @@ class DaskExecutor(Executor):
         try:
             while waiting:
                 try:
-                    for future, answer in self._completed(waiting):
+                    for future, answer in as_completed(
+                        list(waiting), self._client.loop, with_results=True, raise_errors=False,
+                        timeout=_SECONDS_A_LOOK,
+                    ):  # fmt: skip
                         answers[waiting[future]] = _checked(future, answer)
                         self._note_seconds(batches[waiting.pop(future)], time.monotonic() - began)
                         self._fetched.append(future)
@@ -126,14 +127,8 @@ class DaskExecutor(Executor):
                 with contextlib.suppress(*_LOST):
                     self._client.cancel(list(waiting))
 
-    def _completed(self, futures: Iterable[Future]) -> Iterator[tuple[Future, Any]]:
-        return as_completed(
-            list(futures), self._client.loop, with_results=True, raise_errors=False,
-            timeout=_SECONDS_A_LOOK,
-        )  # fmt: skip
-
     def _submit(self, batches: Mapping[int, Batch], problems: Problems) -> dict[int, Future]:
-        threads = self._usable_threads()
+        threads = self._threads
         if self._hanging and not threads:
             raise ClusterError(
                 "all workers of the Dask cluster hang; look at their logs and start others"
@@ -170,15 +165,11 @@ class DaskExecutor(Executor):
         return copies[address]
 
     def _send(self, problem: Problem, broadcast: bool) -> Future:
-        where = None
-        if self._hanging:
-            where = [address for address in self._client.nthreads() if address not in self._hanging]
-
-        def scatter() -> Any:
-            return self._client.scatter(
-                problem, workers=where, broadcast=broadcast, hash=False, asynchronous=True
-            )
-
+        where = sorted(set(self._client.nthreads()) - self._hanging) if self._hanging else None
+        scatter = partial(
+            self._client.scatter, problem, workers=where, broadcast=broadcast, hash=False,
+            asynchronous=True,
+        )  # fmt: skip
         try:
             return self._client.sync(scatter, callback_timeout=_SECONDS_TO_SEND)
         except KeyError as error:
@@ -187,9 +178,8 @@ class DaskExecutor(Executor):
     def _leave_out(self, futures: list[Future]) -> None:
         """Note which workers these tasks, or their results, are with; they are not used again."""
         keys = {future.key for future in futures}
-        for address, processing in self._client.processing().items():
-            if keys & set(processing):
-                self._hanging.add(address)
+        at_work = self._client.processing().items()
+        self._hanging.update(address for address, tasks in at_work if keys & set(tasks))
         for addresses in self._client.who_has(futures).values():
             self._hanging.update(addresses)
         self.close()  # some futures may be with such a worker alone
