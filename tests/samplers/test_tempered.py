@@ -266,7 +266,7 @@ def test_ladders_are_compared_by_the_mean_of_some_of_their_last_draws(monkeypatc
     monkeypatch.setattr(
         tempered, "_catch_up", lambda ladders, scores, nats: seen.append((nats, scores))
     )
-    monkeypatch.setattr(tempered, "_DRAWS_A_LOOK", 64)
+    monkeypatch.setattr(tempered, "_DRAWS_PER_LOOK", 64)
     trace = sample(draws=128, tune=0)
     looks = [scores for nats, scores in seen if nats == tempered._FAR_BEHIND]
     assert len(looks) == 2

@@ -19,7 +19,7 @@ from ..kernels.run import KEPT
 from ..kernels.tree_prior import Prior
 from .run.scheduler import NoStart, Work
 from .search.library import LibraryCache
-from .trace import LadderState, empty_output
+from .trace import LadderRecord, LadderState, empty_output
 
 # How often constants move: the share of such moves, and the `lt` nodes for half of it.
 _MOVE_SHAPE = (0.5, 1.0)
@@ -357,19 +357,24 @@ class Replicas(Chains):
 
     def adapt(self) -> None:
         """Move the temperatures so that all pairs reject equally often; forget the counts."""
-        ladder = self.ladder
-        rejection = np.maximum(ladder.rejected / np.maximum(ladder.tried, 1), _LEAST_REJECTION)
+        power, tried = self.ladder.power, np.maximum(self.ladder.tried, 1)
+        rejection = np.maximum(self.ladder.rejected / tried, _LEAST_REJECTION)
         barrier = np.concatenate([[0.0], np.cumsum(rejection)])
         even = np.linspace(0.0, barrier[-1], len(barrier))
-        ladder.power[:] = np.exp(np.interp(even, barrier, np.log(ladder.power)))
+        power[:] = np.exp(np.interp(even, barrier, np.log(power)))
         self.forget()
+
+    def record(self) -> LadderRecord:
+        """Return how the temperatures have mixed since the counts were set to zero."""
+        ladder = self.ladder
+        swap_rate = 1.0 - ladder.rejected / np.maximum(ladder.tried, 1)
+        return LadderRecord(ladder.power.copy(), swap_rate, int(ladder.clock[1]))
 
     def forget(self) -> None:
         """Set the counts of swaps and moves back to zero."""
-        self.ladder.rejected[:] = 0.0
-        self.ladder.tried[:] = 0
-        self.ladder.clock[:] = 0
-        self.ladder.direction[:] = 0
+        ladder = self.ladder
+        for counts in (ladder.rejected, ladder.tried, ladder.clock, ladder.direction):
+            counts[:] = 0
 
 
 def mean_cost(ladders: Sequence[Replicas]) -> float:

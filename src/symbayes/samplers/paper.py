@@ -43,11 +43,9 @@ def sample(
     chains = [PaperChain(problem, seed) for seed in seeds]
     earlier = None if before is None else before.trace
     if earlier is not None:
-        for chain, state, draws_of in zip(
-            chains, earlier.state.ladders, earlier.chains, strict=True
-        ):
+        for chain, state, kept in zip(chains, earlier.state.ladders, earlier.chains, strict=True):
             chain.restore(state)
-            chain.trace = draws_of.copy()
+            chain.trace = kept.copy()
     elif guesses:
         for i, chain in enumerate(chains):
             chain.put(guesses[i % len(guesses)], 0)
@@ -60,11 +58,9 @@ def sample(
 
     def advance(n: int) -> None:
         active = [chain for chain in chains if not finished(chain)]
+        trees, most = n * _TREES_PER_UNIT, int(settings.max_trees)
         orders = [
-            Trees(
-                min(n * _TREES_PER_UNIT, int(settings.max_trees) - int(chain.clock[0])),
-                tune + draws - len(chain.trace),
-            )
+            Trees(min(trees, most - int(chain.clock[0])), tune + draws - len(chain.trace))
             for chain in active
         ]
         for chain, made in zip(active, run.workers.advance(active, orders), strict=True):
@@ -94,23 +90,23 @@ def sample(
         advance, -(-settings.max_trees // _TREES_PER_UNIT), run.watch, after, most=_LARGEST_ROUND,
         finished=all_finished,
     )  # fmt: skip
-    complete = all_finished()
+    timed_out = not (all_finished() or run.watch.interrupted)
     if n == 0 and earlier is None:  # stopped before the first round: the start is all there is
         advance(1)
-    trace = so_far()
     tell(n, ended=True)
+    trace = so_far()
     return replace(
         trace,
         weights=[_holding_times(chain.trace, int(chain.clock[0]), tune) for chain in chains],
         seconds=trace.seconds + run.watch.seconds,
         interrupted=run.watch.interrupted,
-        timed_out=not complete and not run.watch.interrupted,
+        timed_out=timed_out,
     )
 
 
 @dataclass(frozen=True)
 class Trees:
-    """What a chain is to do until the others have done the same."""
+    """What a chain is ordered to do until the others have done the same."""
 
     n_trees: int
     """Trees to propose."""
@@ -120,7 +116,7 @@ class Trees:
 
 
 class PaperChain(Chains):
-    """One chain with all that belongs to it."""
+    """One chain, and the models that it has accepted."""
 
     def __init__(self, problem: Problem, seed: np.random.SeedSequence):
         self.clock = np.zeros(1, np.int64)

@@ -27,39 +27,27 @@ from .run.clock import run_in_rounds
 from .run.context import Look, RunContext, Status
 from .run.workers import Workers
 from .search.search import NEAR, OPTIMISED, Search, SearchResult
-from .trace import (
-    ChainTrace,
-    DrawingState,
-    LadderRecord,
-    RunState,
-    SearchState,
-    Trace,
-)
+from .trace import ChainTrace, DrawingState, RunState, SearchState, Trace
 
-# Shares of the time limit after which search and settling end.
-_SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
-# After this share nothing is thrown away any more.
-_RESTART_SHARE = 0.85
+# Shares of the time limit after which search and settling end, and nothing is thrown away any more.
+_SEARCH_SHARE, _SETTLE_SHARE, _RESTART_SHARE = 0.65, 0.75, 0.85
 # Draws per ladder for settling, as a part of `tune`, and the most; fewer where the fit is exact.
 _SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
 # How often the temperatures are adapted while settling.
 _ADAPTATIONS = 4
 # Rows up to which rounds have their full length.
-_ROWS_A_ROUND = 5000
+_ROWS_FOR_FULL_ROUNDS = 5000
 # Draws that a run with a time limit begins with, as long as it is not known how long they take.
 _FIRST_DRAWS = 4
-# Draws between two looks at whether enough was drawn.
-_DRAWS_A_LOOK = 128
-# Of those, draws that tell how far a chain has come.
-_DRAWS_A_SCORE = 4
+# Draws between two looks at whether there are enough, and how many of them tell how far a chain is.
+_DRAWS_PER_LOOK, _DRAWS_PER_SCORE = 128, 4
 # The most draws that are kept: in all, per ladder, and per ladder where there are very many. More
 # would take memory; with 10,000 independent ones the error of a probability is 0.005 at most.
-_MOST_KEPT, _MOST_KEPT_A_LADDER, _FEWEST_KEPT = 80_000, 10_000, 1000
+_MOST_KEPT, _MOST_KEPT_PER_LADDER, _FEWEST_KEPT = 80_000, 10_000, 1000
 # While drawing, a ladder this many nats behind on average shows that warm-up was not over: it is
-# repeated, at most this many times.
-_FAR_BEHIND, _MOST_RESTARTS = 25.0, 3
-# Not where a draw costs more than this, in units of an ordinary one: that would take minutes.
-_MOST_COST_OF_RESTARTS = 1.5
+# repeated, at most this many times. Not where a draw costs more than this, in units of an ordinary
+# one: that would take minutes.
+_FAR_BEHIND, _MOST_RESTARTS, _MOST_COST_OF_RESTARTS = 25.0, 3, 1.5
 
 
 def sample(
@@ -76,31 +64,31 @@ def sample(
     """Run one ladder per seed, from the guesses or from `before`; return their draws."""
     problem = settings.in_stages(problem)
     before = before or RunState()
-    settling: tuple[int, int] | None = (0, 0)
     if before.trace is None:
+        settling: tuple[int, int] | None = (0, 0)
         ladders, begun = _search(settings, problem, tune, guesses, seeds, run, before.search)
     else:
+        settling = before.settling
         ladders = [Replicas.restored(problem, state) for state in before.trace.state.ladders]
         # The earlier trace stays as it is.
         begun = replace(before.trace, chains=[chain.copy() for chain in before.trace.chains])
-        settling = before.settling
     most = _EXACT_SETTLING if begun.state.exact else _MOST_SETTLING
     n_settle = min(most, int(np.ceil(_SETTLE_PART * tune)))
-    while True:
+    trace = None
+    while trace is None:
         if settling is not None:
             done = _settle(settings, ladders, n_settle, begun, run, settling)
             begun = replace(begun, warmed_up=begun.warmed_up and done == n_settle)
         trace = _draw(settings, ladders, draws, begun, run)
-        if trace is not None:
-            break
-        settling = (0, 0)
-        begun = replace(
-            begun,
-            chains=_new_chains(len(ladders)),
-            state=replace(begun.state, made=0, spent=0.0, may_restart=True),
-            restarts=begun.restarts + 1,
-            settled=False,
-        )
+        if trace is None:
+            settling = (0, 0)
+            begun = replace(
+                begun,
+                chains=_new_chains(len(ladders)),
+                state=replace(begun.state, made=0, spent=0.0, may_restart=True),
+                restarts=begun.restarts + 1,
+                settled=False,
+            )
     cut = (trace.search_cut or not trace.warmed_up) and not trace.interrupted
     return replace(trace, timed_out=trace.timed_out or cut)
 
@@ -119,10 +107,9 @@ def _search(
 ) -> tuple[list[Replicas], Trace]:
     """Return ladders at the states that a search has found, and a trace without draws."""
     ladders = [Replicas(problem, seed, settings.powers(problem.data.n)) for seed in seeds]
-    if guesses:
-        for i, ladder in enumerate(ladders):
-            for replica in range(settings.temperatures):
-                ladder.put(guesses[i % len(guesses)], replica)
+    for i, ladder in enumerate(ladders if guesses else ()):
+        for replica in range(settings.temperatures):
+            ladder.put(guesses[i % len(guesses)], replica)
     begun = Trace(
         chains=_new_chains(len(ladders)),
         weights=[],
@@ -142,7 +129,7 @@ def _search(
     found = search.run(tune, run, _SEARCH_SHARE)
     run.workers.forget_library()
     _begin_at(ladders, found, run.workers)
-    begun = replace(
+    return ladders, replace(
         begun,
         search_cut=not found.finished,
         search=search.best.history,
@@ -150,7 +137,6 @@ def _search(
         search_counts=search.counts(),
         state=DrawingState([], made=0, exact=found.exact),
     )
-    return ladders, begun
 
 
 def _begin_at(ladders: list[Replicas], found: SearchResult, workers: Workers) -> None:
@@ -171,7 +157,7 @@ def _new_chains(n_ladders: int) -> list[ChainTrace]:
 
 def _most_kept(n_ladders: int) -> int:
     """Return the most draws of a ladder that are kept, an even number."""
-    return max(_FEWEST_KEPT, min(_MOST_KEPT_A_LADDER, _MOST_KEPT // n_ladders // 2 * 2))
+    return max(_FEWEST_KEPT, min(_MOST_KEPT_PER_LADDER, _MOST_KEPT // n_ladders // 2 * 2))
 
 
 # Settle.
@@ -191,26 +177,25 @@ def _settle(
     many of `total` draws were made in all.
     """
     share = 1.0 if begun.restarts else _SETTLE_SHARE
-    first, made = place
     part = -(-total // (_ADAPTATIONS + 1))
-    done = min(first * part, total)
+    first, made = place
+    done = min(first * part, total) + made
 
     def advance(rounds: list[int]) -> None:
         for n in rounds:
             run.workers.advance_all(ladders, Round(settings.steps_per_draw, n))
 
+    def after(more: int) -> None:
+        _tell(run, ladders, begun, "settling", done + more, total)
+        place = i, done + more - min(i * part, total)
+        run.offer_state(lambda: RunState(_paused(begun, ladders), place))
+
     for i in range(first, _ADAPTATIONS + 1):
         for ladder in ladders:
             # Constants are optimised at first: on all rows they are others than on a part.
             ladder.optimise(OPTIMISED if i == 0 and settings.search else 0.0)
-        start = made if i == first else 0
-
-        def after(more: int, i: int = i, start: int = start, done: int = done) -> None:
-            _tell(run, ladders, begun, "settling", done + start + more, total)
-            run.offer_state(lambda: RunState(_paused(begun, ladders), (i, start + more)))
-
-        n = min(part, total - done) - start
-        done += start + _in_rounds(advance, n, ladders, run, after, share)
+        left = min((i + 1) * part, total) - done
+        done += _in_rounds(advance, left, ladders, run, after, share)
         if run.watch.should_stop(share):
             break
         if i == 0:
@@ -233,8 +218,7 @@ def _draw(
 ) -> Trace | None:
     """Return a trace with all draws; None if a ladder has left others far behind meanwhile.
 
-    Looks come after certain numbers of draws, counted from the first of all: where a run stopped
-    and was resumed makes no difference.
+    Looks come after certain numbers of draws in all: where a run was resumed makes no difference.
     """
     if any(ladder.optimised > 0.0 for ladder in ladders):
         raise RuntimeError(
@@ -242,16 +226,18 @@ def _draw(
             "posterior; set the share to 0 by Replicas.optimise before drawing"
         )
     problem, traces, state, watch = ladders[0].problem, begun.chains, begun.state, run.watch
-    done, at_last_look = state.made, state.spent
-    spent, enough = at_last_look, begun.settled
-    # A user who continues with draws that agree wants more of them.
-    may_settle = not begun.settled
+    done, spent, spent_at_look = state.made, state.spent, state.spent
+    enough = begun.settled
     may_restart = state.may_restart and begun.restarts < _MOST_RESTARTS
     floor = exact_rss(problem) if state.exact else -1.0
 
+    def is_complete() -> bool:
+        # A user who continues with draws that agree wants more of them.
+        return max(spent, done) >= draws or (enough and not begun.settled)
+
     def so_far(more: int = 0) -> Trace:
         return _paused(
-            begun, ladders, made=done + more, spent=at_last_look, may_restart=may_restart
+            begun, ladders, made=done + more, spent=spent_at_look, may_restart=may_restart
         )
 
     def keep(rounds: list[int], steps: int = settings.steps_per_draw) -> None:
@@ -265,28 +251,28 @@ def _draw(
         if more < n:  # else the look at them comes first
             run.offer_state(lambda: RunState(so_far(more)))
 
-    while max(spent, done) < draws and not (enough and may_settle):
+    while not is_complete():
         run.offer_state(lambda: RunState(so_far()))
         if watch.should_stop():
             break
-        since_look = done % _DRAWS_A_LOOK
-        n = min(_DRAWS_A_LOOK - since_look, draws - done)
+        since_look = done % _DRAWS_PER_LOOK
+        n = min(_DRAWS_PER_LOOK - since_look, draws - done)
         made = _in_rounds(keep, n, ladders, run, after)
         cost = mean_cost(ladders)
         done += made
-        spent = at_last_look + (since_look + made) * cost
-        if since_look + made == _DRAWS_A_LOOK:
-            at_last_look = spent
+        spent = spent_at_look + (since_look + made) * cost
+        if since_look + made == _DRAWS_PER_LOOK:
+            spent_at_look = spent
         trips = sum(int(ladder.ladder.clock[1]) for ladder in ladders)
         enough = settled(
-            traces, problem, floor, trips if settings.temperatures > 1 else None, _DRAWS_A_LOOK
+            traces, problem, floor, trips if settings.temperatures > 1 else None, _DRAWS_PER_LOOK
         )
         may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
         if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
             means = [_mean_score(problem, trace) for trace in traces]
             if _catch_up(ladders, means, _FAR_BEHIND):
                 return None
-    complete = max(spent, done) >= draws or (enough and may_settle)
+    timed_out = not (is_complete() or watch.interrupted)
     if done == 0:
         # Stopped before the first draw: the states warm-up has reached are what there is.
         keep([1], settings.steps_per_draw if begun.warmed_up else 1)
@@ -297,16 +283,9 @@ def _draw(
         counts=np.array([ladder.chains.counts.sum(axis=0) for ladder in ladders]),
         seconds=begun.seconds + watch.seconds,
         interrupted=watch.interrupted,
-        timed_out=not (complete or watch.interrupted),
+        timed_out=timed_out,
         settled=enough,
-        ladders=[
-            LadderRecord(
-                power=ladder.ladder.power.copy(),
-                swap_rate=1.0 - ladder.ladder.rejected / np.maximum(ladder.ladder.tried, 1),
-                round_trips=int(ladder.ladder.clock[1]),
-            )
-            for ladder in ladders
-        ],
+        ladders=[ladder.record() for ladder in ladders],
     )
     _tell(run, ladders, begun, "drawing", done, draws, ended=True)
     return trace
@@ -314,7 +293,7 @@ def _draw(
 
 def _mean_score(problem: Problem, trace: ChainTrace) -> float:
     """Return the mean log posterior, up to a constant, of some of the last draws of a chain."""
-    some = slice(max(0, len(trace) - _DRAWS_A_LOOK), None, _DRAWS_A_LOOK // _DRAWS_A_SCORE)
+    some = slice(max(0, len(trace) - _DRAWS_PER_LOOK), None, _DRAWS_PER_LOOK // _DRAWS_PER_SCORE)
     priors = [
         problem.log_prior(split_terms(nodes, terms))
         for nodes, terms in zip(trace.nodes[some], trace.n_terms[some], strict=True)
@@ -327,7 +306,7 @@ def _mean_score(problem: Problem, trace: ChainTrace) -> float:
 
 def round_length(n_rows: int) -> int:
     """Return draws per round: fewer for large tables, so that a time limit can be kept."""
-    return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_A_ROUND // n_rows))
+    return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_FOR_FULL_ROUNDS // n_rows))
 
 
 def _in_rounds(
