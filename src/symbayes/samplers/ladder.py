@@ -309,15 +309,18 @@ class Replicas(Chains):
         """Fit terms that were put, so that their log-likelihood is known; no step is made."""
         self.run(1, 1, 0)
 
+    def move_to(self, trees: list[np.ndarray]) -> None:
+        """Give the coldest replica other terms, fitted."""
+        self.put(trees)
+        self.fit()
+
     def offer(self, libraries: LibraryCache) -> None:
         """Add the term to the coldest state that explains most of its residual, if that helps."""
         for suggested in libraries.suggest(self.problem, self):
             trees, before = self.trees(), self.score
-            self.put(suggested)
-            self.fit()
+            self.move_to(suggested)
             if not self.score > before:
-                self.put(trees)
-                self.fit()
+                self.move_to(trees)
 
     def take_over(self, other: Replicas) -> None:
         """Copy the states of another ladder, temperature by temperature."""
@@ -335,11 +338,9 @@ class Replicas(Chains):
         """
         self.fit()
         coldest = self.trees()
-        self.put(trees)
-        self.fit()
+        self.move_to(trees)
         numbers, prior = self.chains.numbers[self.cold].copy(), self.problem.log_prior(trees)
-        self.put(coldest)
-        self.fit()
+        self.move_to(coldest)
         for power, r in zip(self.ladder.power, self.ladder.replica.copy(), strict=True):
             behind = self._energy(numbers, power) - self._energy(self.chains.numbers[r], power)
             behind += prior - self.problem.log_prior(self.trees(r))

@@ -94,10 +94,19 @@ class Batch(NamedTuple):
 
 
 class Executor(ABC):
-    """Other processes that carry out batches, and the time they take for them."""
+    """Other processes, to which the states of ladders are sent to carry out orders."""
 
     def __init__(self) -> None:
+        self._run_id = uuid.uuid4().hex
+        # By the id of a problem, which is kept so that its id is not given to another.
+        self._sent: dict[int, tuple[ProblemKey, Problem]] = {}
+        self._count = 0
+        # The longest that a batch of a problem has taken, and what each request took at last.
         self._seconds: dict[ProblemKey, float] = {}
+        self._last_seconds: list[float] = []
+        # Rounds that were done ahead, and the requests that they are the answers to.
+        self._ahead: deque[list[RoundResult]] = deque()
+        self._expected: list[RoundRequest] = []
 
     @abstractmethod
     def slots(self) -> int:
@@ -107,41 +116,13 @@ class Executor(ABC):
     def run(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
         """Return what `run_batch` answers to each batch; what is lost on the way is done again."""
 
-    def forget(self, key: ProblemKey) -> None:
-        """Let go of what was done to send a problem."""
-        self._seconds.pop(key, None)
-
     @abstractmethod
     def close(self) -> None:
         """Let go of everything."""
 
-    def _note_seconds(self, batch: Batch, seconds: float) -> None:
-        for key in batch.keys:
-            self._seconds[key] = max(seconds, self._seconds.get(key, 0.0))
-
-    def _patience(self, batches: Iterable[Batch]) -> float:
-        """Return how long to wait for batches; without end as long as nothing has come back."""
-        longest = 0.0
-        for key in {key for batch in batches for key in batch.keys}:
-            # Of a new problem, others and their numbers of rows tell.
-            known = (s * max(1.0, key.n_rows / one.n_rows) for one, s in self._seconds.items())
-            longest = max(longest, self._seconds.get(key) or max(known, default=math.inf))
-        return max(_LEAST_PATIENCE, _PATIENCE * longest)
-
-
-class Remote:
-    """Advances ladders by sending their states to the processes of an executor."""
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-        self._run = uuid.uuid4().hex
-        self._count = 0
-        # By the id of a problem, which is kept so that its id is not given to another.
-        self._sent: dict[int, tuple[ProblemKey, Problem]] = {}
-        self._last_seconds: list[float] = []
-        # Rounds that were done ahead, and the requests that they are the answers to.
-        self._ahead: deque[list[RoundResult]] = deque()
-        self._expected: list[RoundRequest] = []
+    def forget(self, key: ProblemKey) -> None:
+        """Let go of what was done to send a problem."""
+        self._seconds.pop(key, None)
 
     def advance(
         self, ladders: Sequence[Chains], orders: Sequence[Any], again: int
@@ -161,16 +142,16 @@ class Remote:
             ladder.receive_draws(result.draws)
             self._expected.append(request._replace(state=result.state))
         used = {request.key for request in requests}
-        for key, _ in list(self._sent.values()):
+        for i, (key, _) in list(self._sent.items()):
             if key not in used:
-                self._executor.forget(key)
-        self._sent = {i: sent for i, sent in self._sent.items() if sent[0] in used}
+                del self._sent[i]
+                self.forget(key)
         return [result.done for result in results]
 
     def _key(self, problem: Problem) -> ProblemKey:
         if id(problem) not in self._sent:
             self._count += 1
-            key = ProblemKey(self._run, self._count, len(problem.data.y))
+            key = ProblemKey(self._run_id, self._count, len(problem.data.y))
             self._sent[id(problem)] = (key, problem)
         return self._sent[id(problem)][0]
 
@@ -179,7 +160,7 @@ class Remote:
         if len(self._last_seconds) != len(requests):
             self._last_seconds = [_LONG] * len(requests)
         seconds = self._last_seconds
-        groups = share_out(seconds, min(len(requests), max(1, self._executor.slots())))
+        groups = share_out(seconds, min(len(requests), max(1, self.slots())))
         longest = max(sum(seconds[i] for i in group) for group in groups)
         rounds = 1 + min(again, int(_SECONDS_AHEAD / max(longest, _NO_TIME)))
         batches = []
@@ -188,13 +169,26 @@ class Remote:
             keys = tuple({request.key: None for request in some})
             batches.append(Batch(keys, pickle.dumps(some), rounds))
         results: list[list[RoundResult]] = [[] for _ in requests]
-        answers = self._executor.run(batches, dict(self._sent.values()))
+        answers = self.run(batches, dict(self._sent.values()))
         for group, answer in zip(groups, answers, strict=True):
             for i, result in zip(group, pickle.loads(answer), strict=True):
                 results[i] = result
         # The next round of a ladder will take about as long as this one.
         self._last_seconds = [sum(one.seconds for one in every) / len(every) for every in results]
         return deque(map(list, zip(*results, strict=False)))
+
+    def _note_seconds(self, batch: Batch, seconds: float) -> None:
+        for key in batch.keys:
+            self._seconds[key] = max(seconds, self._seconds.get(key, 0.0))
+
+    def _patience(self, batches: Iterable[Batch]) -> float:
+        """Return how long to wait for batches; without end as long as nothing has come back."""
+        longest = 0.0
+        for key in {key for batch in batches for key in batch.keys}:
+            # Of a new problem, others and their numbers of rows tell.
+            known = (s * max(1.0, key.n_rows / one.n_rows) for one, s in self._seconds.items())
+            longest = max(longest, self._seconds.get(key) or max(known, default=math.inf))
+        return max(_LEAST_PATIENCE, _PATIENCE * longest)
 
 
 def share_out(seconds: Sequence[float], n: int) -> list[list[int]]:

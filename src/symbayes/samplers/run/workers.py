@@ -16,7 +16,7 @@ from joblib.parallel import get_active_backend
 from ...inputs.problem import Problem
 from ..ladder import Chains
 from ..search.library import LibraryCache
-from .remote import Executor, Remote
+from .remote import Executor
 from .scheduler import NoStart, Scheduler, Work, never
 
 # Seconds after which Python looks again whether there was a Ctrl-C.
@@ -28,7 +28,6 @@ class Workers:
 
     def __init__(self, n_jobs: int = 1, executor: Executor | None = None):
         self.executor = executor
-        self._remote = None if executor is None else Remote(executor)
         self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
         self._n_jobs = n_jobs
         self._libraries = LibraryCache()
@@ -55,8 +54,8 @@ class Workers:
         is likely to ask for the same `again` more times, from where this leads. When it is time to
         `stop`, orders end early; other processes are not told.
         """
-        if self._remote is not None:
-            return self._remote.advance(ladders, orders, again)
+        if self.executor is not None:
+            return self.executor.advance(ladders, orders, again)
         # Several ladders per thread stop in between, so that a thread which is done early has
         # something to do.
         in_parts = len(ladders) > self._n_jobs and (self._n_jobs > 1 or stop is not never)

@@ -79,10 +79,9 @@ class SearchLadder:
     def active(self) -> Replicas:
         return self.on_target or self.on_y
 
-    def begin_at(self, trees: list[np.ndarray]) -> None:
-        """Take over a state on y."""
-        self.on_y.put(trees)
-        self.on_y.fit()
+    @property
+    def find(self) -> Find:
+        return Find(0.0, self.on_y.score, self.on_y.trees())
 
     def try_out(self, trees: list[np.ndarray]) -> Replicas:
         """Return a chain on y that starts at these trees, after a few steps.
@@ -283,7 +282,7 @@ class Search:
             if best is None or chain.score > best.score:
                 best = Find(0.0, chain.score, chain.trees())
             if not ladder.on_y.trees() or chain.score > ladder.on_y.score:
-                ladder.begin_at(chain.trees())
+                ladder.on_y.move_to(chain.trees())
         return best
 
     def _carry_back(self, ladder: SearchLadder) -> None:
@@ -383,7 +382,7 @@ class Search:
             if ladder.target is None:
                 ladder.stages += 1
                 if ladder.stages == _STAGES_PER_START or self._stage == 1:
-                    self._ends.append(Find(0.0, ladder.on_y.score, ladder.on_y.trees()))
+                    self._ends.append(ladder.find)
         confirmed = sum(end.score >= self.best.score - _SAME for end in self._ends)
         return (
             confirmed >= _CONFIRMATIONS
@@ -395,8 +394,7 @@ class Search:
 
     def _only_noise_left(self) -> bool:
         best = Replicas(self.problem, self._ladders[0].seed, np.ones(1))
-        best.put(self.best.terms)
-        best.fit()
+        best.move_to(self.best.terms)
         used = self.problem.data.root_weight > 0
         return is_noise(all_columns(self.problem).T, best.residual()[used])
 
@@ -415,7 +413,7 @@ class Search:
                     helped = True
                     break
         if self.best.score > ladder.on_y.score:
-            ladder.begin_at(self.best.terms)
+            ladder.on_y.move_to(self.best.terms)
 
     def _shorten(self, run: RunContext, stop: Callable[[], bool], tell: Callable[[], None]) -> None:
         """Look for shorter exact formulas around the best: one step is enough for many.
@@ -463,7 +461,7 @@ class Search:
 
     def _all_begin_at_best(self) -> None:
         for ladder in self._ladders:
-            ladder.begin_at(self.best.terms)
+            ladder.on_y.move_to(self.best.terms)
 
     # Where the sampling begins
 
@@ -475,7 +473,7 @@ class Search:
         among the good ones that independent starts of the search have ended in: with different
         columns as far as possible, then with different structures.
         """
-        own = [Find(0.0, one.on_y.score, one.on_y.trees()) for one in self._ladders]
+        own = [ladder.find for ladder in self._ladders]
         best = Find(0.0, self.best.score, self.best.terms)
         good = [find for find in (best, *own, *self._ends) if find.score >= best.score - NEAR]
         chosen = _most_different(sorted(good, key=lambda find: -find.score), len(own))
@@ -494,7 +492,7 @@ class Search:
                 starts[i] = left.pop(0) if left else find if near else chosen[i % len(chosen)]
         return [starts[i].trees for i in range(len(own))]
 
-    # What can be told and kept of it
+    # What is told and kept of it
 
     def counts(self) -> np.ndarray:
         """Return proposals made, evaluated and accepted, by move, of all ladders together."""
