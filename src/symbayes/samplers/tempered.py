@@ -10,7 +10,7 @@ was not over, and both are repeated from there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,26 +74,13 @@ def sample(
         begun = replace(before.trace, chains=[chain.copy() for chain in before.trace.chains])
     most = _EXACT_SETTLING if begun.state.exact else _MOST_SETTLING
     n_settle = min(most, int(np.ceil(_SETTLE_PART * tune)))
-    trace = None
-    while trace is None:
-        if settling is not None:
-            done = _settle(settings, ladders, n_settle, begun, run, settling)
-            begun = replace(begun, warmed_up=begun.warmed_up and done == n_settle)
-        trace = _draw(settings, ladders, draws, begun, run)
-        if trace is None:
-            settling = (0, 0)
-            begun = replace(
-                begun,
-                chains=_new_chains(len(ladders)),
-                state=replace(begun.state, made=0, spent=0.0, may_restart=True),
-                restarts=begun.restarts + 1,
-                settled=False,
-            )
+    phases = Phases(settings, ladders, begun, run)
+    if settling is not None:
+        phases.settle(n_settle, settling)
+    while (trace := phases.draw(draws)) is None:
+        phases.settle(n_settle)
     cut = (trace.search_cut or not trace.warmed_up) and not trace.interrupted
     return replace(trace, timed_out=trace.timed_out or cut)
-
-
-# Search.
 
 
 def _search(
@@ -160,135 +147,185 @@ def _most_kept(n_ladders: int) -> int:
     return max(_FEWEST_KEPT, min(_MOST_KEPT_PER_LADDER, _MOST_KEPT // n_ladders // 2 * 2))
 
 
-# Settle.
+@dataclass
+class Phases:
+    """The phases of a run after its search; `begun` is what was made before the present one."""
 
+    settings: TemperedSampler
+    ladders: list[Replicas]
+    begun: Trace
+    run: RunContext
 
-def _settle(
-    settings: TemperedSampler,
-    ladders: list[Replicas],
-    total: int,
-    begun: Trace,
-    run: RunContext,
-    place: tuple[int, int] = (0, 0),
-) -> int:
-    """Bring the ladders to the posterior on all rows, and adapt their temperatures.
+    def settle(self, total: int, place: tuple[int, int] = (0, 0)) -> int:
+        """Bring the ladders to the posterior on all rows, and adapt their temperatures.
 
-    It begins at a `place`: parts of settling that are over, and draws made in the next. Return how
-    many of `total` draws were made in all.
-    """
-    share = 1.0 if begun.restarts else _SETTLE_SHARE
-    part = -(-total // (_ADAPTATIONS + 1))
-    first, made = place
-    done = min(first * part, total) + made
+        It begins at a `place`: parts of settling that are over, and draws made in the next. Return
+        how many of `total` draws were made in all.
+        """
+        ladders, watch, steps = self.ladders, self.run.watch, self.settings.steps_per_draw
+        share = 1.0 if self.begun.restarts else _SETTLE_SHARE
+        part = -(-total // (_ADAPTATIONS + 1))
+        first, made = place
+        done = min(first * part, total) + made
 
-    def advance(rounds: list[int]) -> None:
-        for n in rounds:
-            run.workers.advance_all(ladders, Round(settings.steps_per_draw, n))
+        def advance(rounds: list[int]) -> None:
+            for n in rounds:
+                self.run.workers.advance_all(ladders, Round(steps, n))
 
-    def after(more: int) -> None:
-        _tell(run, ladders, begun, "settling", done + more, total)
-        place = i, done + more - min(i * part, total)
-        run.offer_state(lambda: RunState(_paused(begun, ladders), place))
+        def after(more: int) -> None:
+            self.tell("settling", done + more, total)
+            place = i, done + more - min(i * part, total)
+            self.run.offer_state(lambda: RunState(self.paused(), place))
 
-    for i in range(first, _ADAPTATIONS + 1):
+        for i in range(first, _ADAPTATIONS + 1):
+            for ladder in ladders:
+                # Constants are optimised at first: on all rows they are others than on a part.
+                ladder.optimise(OPTIMISED if i == 0 and self.settings.search else 0.0)
+            done += self.in_rounds(advance, min((i + 1) * part, total) - done, after, share)
+            if watch.should_stop(share):
+                break
+            if i == 0:
+                _catch_up(ladders, [ladder.score for ladder in ladders], NEAR)
+            for ladder in ladders:
+                ladder.adapt()
         for ladder in ladders:
-            # Constants are optimised at first: on all rows they are others than on a part.
-            ladder.optimise(OPTIMISED if i == 0 and settings.search else 0.0)
-        left = min((i + 1) * part, total) - done
-        done += _in_rounds(advance, left, ladders, run, after, share)
-        if run.watch.should_stop(share):
-            break
-        if i == 0:
-            _catch_up(ladders, [ladder.score for ladder in ladders], NEAR)
-        for ladder in ladders:
-            ladder.adapt()
-    for ladder in ladders:
-        ladder.optimise(0.0)
-        ladder.forget()
-    if total > 0:
-        _tell(run, ladders, begun, "settling", done, total, ended=True)
-    return done
+            ladder.optimise(0.0)
+            ladder.forget()
+        if total > 0:
+            self.tell("settling", done, total, ended=True)
+        self.begun = replace(self.begun, warmed_up=self.begun.warmed_up and done == total)
+        return done
 
+    def draw(self, draws: int) -> Trace | None:
+        """Return a trace with all draws; None if a ladder has left others far behind meanwhile.
 
-# Draw.
-
-
-def _draw(
-    settings: TemperedSampler, ladders: list[Replicas], draws: int, begun: Trace, run: RunContext
-) -> Trace | None:
-    """Return a trace with all draws; None if a ladder has left others far behind meanwhile.
-
-    Looks come after certain numbers of draws in all: where a run was resumed makes no difference.
-    """
-    if any(ladder.optimised > 0.0 for ladder in ladders):
-        raise RuntimeError(
-            "constants of proposals are still optimised, as in a search: draws would not be of the "
-            "posterior; set the share to 0 by Replicas.optimise before drawing"
+        Looks come after certain numbers of draws in all: where a run was resumed makes no
+        difference.
+        """
+        ladders, begun, run, steps = (
+            self.ladders,
+            self.begun,
+            self.run,
+            self.settings.steps_per_draw,
         )
-    problem, traces, state, watch = ladders[0].problem, begun.chains, begun.state, run.watch
-    done, spent, spent_at_look = state.made, state.spent, state.spent
-    enough = begun.settled
-    may_restart = state.may_restart and begun.restarts < _MOST_RESTARTS
-    floor = exact_rss(problem) if state.exact else -1.0
+        if any(ladder.optimised > 0.0 for ladder in ladders):
+            raise RuntimeError(
+                "constants of proposals are still optimised, as in a search: draws would not be of "
+                "the posterior; set the share to 0 by Replicas.optimise before drawing"
+            )
+        problem, traces, state, watch = ladders[0].problem, begun.chains, begun.state, run.watch
+        done, spent, spent_at_look, enough = state.made, state.spent, state.spent, begun.settled
+        may_restart = state.may_restart and begun.restarts < _MOST_RESTARTS
+        floor = exact_rss(problem) if state.exact else -1.0
 
-    def is_complete() -> bool:
-        # A user who continues with draws that agree wants more of them.
-        return max(spent, done) >= draws or (enough and not begun.settled)
+        def is_complete() -> bool:
+            # A user who continues with draws that agree wants more of them.
+            return max(spent, done) >= draws or (enough and not begun.settled)
 
-    def so_far(more: int = 0) -> Trace:
-        return _paused(
-            begun, ladders, made=done + more, spent=spent_at_look, may_restart=may_restart
+        def so_far(more: int = 0) -> Trace:
+            return self.paused(made=done + more, spent=spent_at_look, may_restart=may_restart)
+
+        def keep(rounds: list[int], steps: int = steps) -> None:
+            orders = [Round(steps, n, keep=True) for n in rounds]
+            run.workers.advance_rounds(
+                ladders, orders, lambda i, order: traces[i].extend(ladders[i].output, order.n_draws)
+            )
+
+        def after(more: int) -> None:
+            self.tell("drawing", done + more, draws)
+            if more < n:  # else the look at them comes first
+                run.offer_state(lambda: RunState(so_far(more)))
+
+        while not is_complete():
+            run.offer_state(lambda: RunState(so_far()))
+            if watch.should_stop():
+                break
+            since_look = done % _DRAWS_PER_LOOK
+            n = min(_DRAWS_PER_LOOK - since_look, draws - done)
+            made = self.in_rounds(keep, n, after)
+            cost = mean_cost(ladders)
+            done += made
+            spent = spent_at_look + (since_look + made) * cost
+            if since_look + made == _DRAWS_PER_LOOK:
+                spent_at_look = spent
+            trips = sum(int(ladder.ladder.clock[1]) for ladder in ladders)
+            has_pairs = self.settings.temperatures > 1
+            enough = settled(traces, problem, floor, trips if has_pairs else None, _DRAWS_PER_LOOK)
+            may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
+            if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
+                means = [_mean_score(problem, trace) for trace in traces]
+                if _catch_up(ladders, means, _FAR_BEHIND):
+                    self.begun = replace(
+                        begun,
+                        chains=_new_chains(len(ladders)),
+                        state=replace(state, made=0, spent=0.0, may_restart=True),
+                        restarts=begun.restarts + 1,
+                        settled=False,
+                    )
+                    return None
+        timed_out = not (is_complete() or watch.interrupted)
+        if done == 0:
+            # Stopped before the first draw: the states warm-up has reached are what there is.
+            keep([1], steps if begun.warmed_up else 1)
+            done = 1
+        trace = replace(
+            so_far(),
+            weights=[np.ones(len(trace)) for trace in traces],
+            counts=np.array([ladder.chains.counts.sum(axis=0) for ladder in ladders]),
+            seconds=begun.seconds + watch.seconds,
+            interrupted=watch.interrupted,
+            timed_out=timed_out,
+            settled=enough,
+            ladders=[ladder.record() for ladder in ladders],
         )
+        self.tell("drawing", done, draws, ended=True)
+        return trace
 
-    def keep(rounds: list[int], steps: int = settings.steps_per_draw) -> None:
-        orders = [Round(steps, n, keep=True) for n in rounds]
-        run.workers.advance_rounds(
-            ladders, orders, lambda i, order: traces[i].extend(ladders[i].output, order.n_draws)
-        )
+    def in_rounds(
+        self,
+        advance: Callable[[list[int]], object],
+        n_draws: int,
+        after: Callable[[int], object],
+        share: float = 1.0,
+    ) -> int:
+        """Let all ladders make draws; return how many.
 
-    def after(more: int) -> None:
-        _tell(run, ladders, begun, "drawing", done + more, draws)
-        if more < n:  # else the look at them comes first
-            run.offer_state(lambda: RunState(so_far(more)))
+        `advance` is called with the draws of as many rounds at once as take little time together,
+        or with a part of a round that takes long. The length of a round does not depend on the
+        clock.
+        """
+        length = round_length(len(self.ladders[0].problem.data.y))
+        first = length if self.run.watch.timeout is None else min(length, _FIRST_DRAWS)
+        return run_in_rounds(
+            lambda n: advance([min(length, n - i) for i in range(0, n, length)]),
+            n_draws, self.run.watch, after, first=first, multiple=length, share=share,
+        )  # fmt: skip
 
-    while not is_complete():
-        run.offer_state(lambda: RunState(so_far()))
-        if watch.should_stop():
-            break
-        since_look = done % _DRAWS_PER_LOOK
-        n = min(_DRAWS_PER_LOOK - since_look, draws - done)
-        made = _in_rounds(keep, n, ladders, run, after)
-        cost = mean_cost(ladders)
-        done += made
-        spent = spent_at_look + (since_look + made) * cost
-        if since_look + made == _DRAWS_PER_LOOK:
-            spent_at_look = spent
-        trips = sum(int(ladder.ladder.clock[1]) for ladder in ladders)
-        enough = settled(
-            traces, problem, floor, trips if settings.temperatures > 1 else None, _DRAWS_PER_LOOK
-        )
-        may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
-        if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
-            means = [_mean_score(problem, trace) for trace in traces]
-            if _catch_up(ladders, means, _FAR_BEHIND):
-                return None
-    timed_out = not (is_complete() or watch.interrupted)
-    if done == 0:
-        # Stopped before the first draw: the states warm-up has reached are what there is.
-        keep([1], settings.steps_per_draw if begun.warmed_up else 1)
-        done = 1
-    trace = replace(
-        so_far(),
-        weights=[np.ones(len(trace)) for trace in traces],
-        counts=np.array([ladder.chains.counts.sum(axis=0) for ladder in ladders]),
-        seconds=begun.seconds + watch.seconds,
-        interrupted=watch.interrupted,
-        timed_out=timed_out,
-        settled=enough,
-        ladders=[ladder.record() for ladder in ladders],
-    )
-    _tell(run, ladders, begun, "drawing", done, draws, ended=True)
-    return trace
+    def paused(self, **changes: Any) -> Trace:
+        """Return a trace as it is now, with what it takes to resume it; draws have no weights."""
+        states = [ladder.state() for ladder in self.ladders]
+        state = replace(self.begun.state, ladders=states, **changes)
+        return replace(self.begun, weights=[], state=state)
+
+    def tell(self, phase: str, done: int, total: int, ended: bool = False) -> None:
+        """Report how far a phase has come."""
+        self.run.report(Status(phase, done, total, self._look, ended))
+
+    def _look(self) -> Look:
+        """Return the coldest state of the best ladder, and how it goes with all of them."""
+        ladders, searched = self.ladders, self.begun.search_counts
+        proposed = 0 if searched is None else int(searched[PROPOSED].sum())
+        proposed += sum(int(ladder.chains.counts[:, PROPOSED].sum()) for ladder in ladders)
+        tried = np.concatenate([ladder.ladder.tried for ladder in ladders])
+        rejected = np.concatenate([ladder.ladder.rejected for ladder in ladders])
+        rates = 1.0 - rejected[tried > 0] / tried[tried > 0]
+        best = max(ladders, key=lambda ladder: ladder.score)
+        return Look(best.trees(), proposed, float(rates.mean()) if len(rates) else None)
+
+
+def round_length(n_rows: int) -> int:
+    """Return draws per round: fewer for large tables, so that a time limit can be kept."""
+    return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_FOR_FULL_ROUNDS // n_rows))
 
 
 def _mean_score(problem: Problem, trace: ChainTrace) -> float:
@@ -301,38 +338,6 @@ def _mean_score(problem: Problem, trace: ChainTrace) -> float:
     return float(np.mean(trace.log_likelihood[some] + priors))
 
 
-# Both.
-
-
-def round_length(n_rows: int) -> int:
-    """Return draws per round: fewer for large tables, so that a time limit can be kept."""
-    return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_FOR_FULL_ROUNDS // n_rows))
-
-
-def _in_rounds(
-    advance: Callable[[list[int]], object],
-    n_draws: int,
-    ladders: list[Replicas],
-    run: RunContext,
-    after: Callable[[int], object],
-    share: float = 1.0,
-) -> int:
-    """Let all ladders make draws; return how many.
-
-    `advance` is called with the draws of as many rounds at once as take little time together, or
-    with a part of a round that takes long. The length of a round does not depend on the clock.
-    """
-    length = round_length(len(ladders[0].problem.data.y))
-    first = length if run.watch.timeout is None else min(length, _FIRST_DRAWS)
-
-    def advance_by(n: int) -> None:
-        advance([min(length, n - i) for i in range(0, n, length)])
-
-    return run_in_rounds(
-        advance_by, n_draws, run.watch, after, first=first, multiple=length, share=share
-    )
-
-
 def _catch_up(ladders: list[Replicas], scores: list[float], nats: float) -> bool:
     """Give ladders that are `nats` behind the best one its state; return whether there were any."""
     best = ladders[int(np.argmax(scores))].trees()
@@ -340,33 +345,3 @@ def _catch_up(ladders: list[Replicas], scores: list[float], nats: float) -> bool
     for i in behind:
         ladders[i].spread(best, NEAR)
     return bool(behind)
-
-
-def _paused(begun: Trace, ladders: list[Replicas], **changes: Any) -> Trace:
-    """Return a trace as it is now, with what it takes to resume it; draws have no weights yet."""
-    states = [ladder.state() for ladder in ladders]
-    return replace(begun, weights=[], state=replace(begun.state, ladders=states, **changes))
-
-
-def _tell(
-    run: RunContext,
-    ladders: list[Replicas],
-    begun: Trace,
-    phase: str,
-    done: int,
-    total: int,
-    ended: bool = False,
-) -> None:
-    """Report how far a phase has come."""
-
-    def look() -> Look:
-        """Return the coldest state of the best ladder, and how it goes with all of them."""
-        searched = 0 if begun.search_counts is None else int(begun.search_counts[PROPOSED].sum())
-        proposed = sum(int(ladder.chains.counts[:, PROPOSED].sum()) for ladder in ladders)
-        tried = np.concatenate([ladder.ladder.tried for ladder in ladders])
-        rejected = np.concatenate([ladder.ladder.rejected for ladder in ladders])
-        rates = 1.0 - rejected[tried > 0] / tried[tried > 0]
-        best = max(ladders, key=lambda ladder: ladder.score)
-        return Look(best.trees(), searched + proposed, float(rates.mean()) if len(rates) else None)
-
-    run.report(Status(phase, done, total, look, ended))
