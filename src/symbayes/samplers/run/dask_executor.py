@@ -41,10 +41,9 @@ class DaskExecutor(Executor):
         self._client = client
         self._name = f"symbayes-{uuid.uuid4().hex}"
         self._submissions = 0
-        # Futures keep what is on the cluster there: tables, copies of them by worker, and answers
+        # Futures keep what is on the cluster there: tables, with copies by worker, and answers
         # that were fetched already.
-        self._tables: dict[ProblemKey, Future] = {}
-        self._copies: dict[ProblemKey, dict[str, Future]] = {}
+        self._tables: dict[ProblemKey, tuple[Future, dict[str, Future]]] = {}
         self._fetched: list[Future] = []
         # Addresses of workers: those that hang, and one for each thread, when they were counted.
         self._hanging: set[str] = set()
@@ -54,13 +53,11 @@ class DaskExecutor(Executor):
     def close(self) -> None:
         # Workers drop what nobody has a future of.
         self._tables.clear()
-        self._copies.clear()
         self._fetched.clear()
 
     def forget(self, key: ProblemKey) -> None:
         super().forget(key)
         self._tables.pop(key, None)
-        self._copies.pop(key, None)
 
     def slots(self) -> int:
         if time.monotonic() > self._counted + _SECONDS_A_LOOK:
@@ -135,9 +132,9 @@ class DaskExecutor(Executor):
             )
         keys = [key for batch in batches.values() for key in batch.keys]
         for key in set(keys) - set(self._tables):
-            self._tables[key] = self._send(problems[key], keys.count(key) > 1)
+            self._tables[key] = self._send(problems[key], keys.count(key) > 1), {}
         tables = [
-            [self._copy(key, threads[i % len(threads)]) if threads else self._tables[key]
+            [self._copy(key, threads[i % len(threads)]) if threads else self._tables[key][0]
              for key in batch.keys]
             for i, batch in batches.items()
         ]  # fmt: skip
@@ -156,12 +153,11 @@ class DaskExecutor(Executor):
 
         Of several copies of the same thing it keeps one, after two seconds.
         """
-        copies = self._copies.setdefault(key, {})
+        table, copies = self._tables[key]
         if address not in copies:
             copies[address] = self._client.submit(
-                _itself, self._tables[key], workers=[address], allow_other_workers=True,
-                pure=False,
-            )  # fmt: skip
+                _itself, table, workers=[address], allow_other_workers=True, pure=False
+            )
         return copies[address]
 
     def _send(self, problem: Problem, broadcast: bool) -> Future:
