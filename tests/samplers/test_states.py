@@ -5,13 +5,15 @@ import pickle
 import numpy as np
 import pytest
 
+from symbayes import PaperSampler, TemperedSampler
 from symbayes.formula.operators import OPERATORS
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.kernels.chain import RSS, Chain
 from symbayes.kernels.tree_prior import Prior
-from symbayes.samplers.ladder import DERIVED, LEARNED, Replicas, Round, state_like
+from symbayes.samplers.ladder import DERIVED, LEARNED, Replicas, Round
 from symbayes.samplers.paper import PaperChain, Trees
 from symbayes.samplers.run.scheduler import Scheduler, carry_out
+from symbayes.samplers.sampling import state_like
 from symbayes.samplers.search.library import LibraryCache
 from symbayes.samplers.trace import ChainTrace
 
@@ -184,7 +186,7 @@ def test_a_chain_of_the_paper_that_has_travelled():
         receiver = PaperChain(made, np.random.SeedSequence(99))
         receiver.receive_draws(kept)
         for chain in (stays, receiver):
-            chain.trace.extend(chain.output, n, chain.times)
+            chain.trace.extend(chain.output, n)
         assert stays.trace.times == receiver.trace.times
         assert_same_draws(stays.trace, receiver.trace)
 
@@ -259,12 +261,12 @@ def test_several_rounds_end_with_the_first_that_is_good_enough():
 @pytest.mark.parametrize("case", CASES)
 def test_a_state_has_the_expected_names_types_and_shapes(case):
     made = CASES[case]()
-    ladder, other = Replicas(made, np.random.SeedSequence(0), POWERS), state_like(made, POWERS)
+    ladder = Replicas(made, np.random.SeedSequence(0), POWERS)
     ladder.run(5, 1, 2)
-    assert_alike(ladder.state(), other)
+    assert_alike(ladder.state(), state_like(TemperedSampler(temperatures=len(POWERS)), made))
     fixed = problem(table(70, 2), EVERY, 2, TreePrior(), NoisePrior(1.0, 0.1))
     chain = PaperChain(fixed, np.random.SeedSequence(0))
-    assert_alike(chain.state(), state_like(fixed, None))
+    assert_alike(chain.state(), state_like(PaperSampler(), fixed))
 
 
 def assert_alike(one, two):

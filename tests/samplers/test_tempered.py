@@ -16,7 +16,7 @@ from symbayes.samplers.run import clock
 from symbayes.samplers.run.clock import Watch
 from symbayes.samplers.run.context import RunContext
 from symbayes.samplers.run.workers import Workers
-from symbayes.samplers.tempered import _begin_at, _catch_up, _settle, round_length
+from symbayes.samplers.tempered import Phases, _begin_at, _catch_up, round_length
 from symbayes.samplers.trace import Trace
 
 from ..fits import NOISY, X, small
@@ -140,7 +140,8 @@ def test_settling(total, search, monkeypatch):
     ladder = Recorder()
     settings = TemperedSampler(search=search)
     with Workers(1) as workers:
-        done = _settle(settings, [ladder], total, BEGUN, RunContext(workers, Watch(None)))
+        run = RunContext(workers, Watch(None))
+        done = Phases(settings, [ladder], BEGUN, run).settle(total)
     assert done == sum(call[1] for call in ladder.calls if call[0] == "run") == total
     # The temperatures were adapted, and then frozen; nothing inexact is left on.
     assert ("adapt",) in ladder.calls
@@ -156,7 +157,7 @@ def test_settling_ends_when_it_has_to():
     ladder = Recorder()
     with Workers(1) as workers:
         run = RunContext(workers, Watch(1.0, started=-1e9))
-        done = _settle(SMALL, [ladder], 100, BEGUN, run)
+        done = Phases(SMALL, [ladder], BEGUN, run).settle(100)
     assert done == 0
     assert ladder.calls[-2:] == [("share", 0.0), ("forget",)]
 
@@ -169,23 +170,21 @@ def test_rounds_of_large_tables_are_short():
 
 def test_drawing_is_exact_or_refused(monkeypatch):
     """Draws that are kept while constants are optimised would not be of the posterior."""
-    seen = []
+    seen, settle = [], Phases.settle
 
-    def note(settings, ladders, *rest):
-        done = _settle(settings, ladders, *rest)
-        seen.extend(ladder.optimised for ladder in ladders)
-        return done
+    def note(phases, *rest):
+        settle(phases, *rest)
+        seen.extend(ladder.optimised for ladder in phases.ladders)
 
-    monkeypatch.setattr(tempered, "_settle", note)
+    monkeypatch.setattr(Phases, "settle", note)
     sample(replace(SMALL, search=True), tune=5)
     assert seen == [0.0, 0.0]
 
-    def forget(settings, ladders, *rest):
-        done = _settle(settings, ladders, *rest)
-        ladders[1].optimise(0.1)
-        return done
+    def forget(phases, *rest):
+        settle(phases, *rest)
+        phases.ladders[1].optimise(0.1)
 
-    monkeypatch.setattr(tempered, "_settle", forget)
+    monkeypatch.setattr(Phases, "settle", forget)
     with pytest.raises(RuntimeError, match="would not be of the posterior"):
         sample()
 
@@ -266,7 +265,7 @@ def test_ladders_are_compared_by_the_mean_of_some_of_their_last_draws(monkeypatc
     monkeypatch.setattr(
         tempered, "_catch_up", lambda ladders, scores, nats: seen.append((nats, scores))
     )
-    monkeypatch.setattr(tempered, "_DRAWS_A_LOOK", 64)
+    monkeypatch.setattr(tempered, "_DRAWS_PER_LOOK", 64)
     trace = sample(draws=128, tune=0)
     looks = [scores for nats, scores in seen if nats == tempered._FAR_BEHIND]
     assert len(looks) == 2

@@ -52,7 +52,7 @@ def test_extend_keeps_copies_of_the_rows_asked_for():
     terms[:2] = 3, 0
     numbers[0, :3] = -5.0, 2.0, 0.5
     trace = ChainTrace()
-    trace.extend(output, 2, np.array([4, 9, 11]))
+    trace.extend((*output, np.array([4, 9, 11])), 2)
     nodes[:] = packed(0, 0, 0, 0, 0, 0, 0, 0)
     numbers[:] = -1.0
     assert len(trace) == 2

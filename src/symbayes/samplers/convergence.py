@@ -8,7 +8,7 @@ are compared as well, and the temperatures have to have carried states through t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,19 +82,9 @@ def settled(
 ) -> bool:
     """Return whether the draws so far are enough.
 
-    They are when all fit the data to rounding error, or when everything agrees, did so at the last
-    look as well, and states have travelled through all temperatures.
-
-    Parameters
-    ----------
-    chains : sequence of ChainTrace
-    problem : Problem
-    exact : float
-        Residual sum of squares of draws that are exact; below 0 if none is.
-    trips : int or None
-        Round trips between the temperatures, of all ladders; None without temperatures.
-    look : int
-        Draws per chain since the last look.
+    They are when all fit the data to rounding error, with a residual sum of squares of at most
+    `exact`; or when everything agrees, did so `look` draws per chain ago as well, and states have
+    made enough round trips between the temperatures (None without temperatures).
     """
     n = min(len(chain) for chain in chains)
     if n >= _FEWEST_EXACT and all((chain.rss[-n // 2 :] <= exact).all() for chain in chains):
@@ -117,17 +107,9 @@ def agreements(
 ) -> Iterator[Agreement]:
     """Yield how well chains agree on one quantity after the other, those that cost least first.
 
-    Parameters
-    ----------
-    chains : sequence of ChainTrace
-    weights : sequence of ndarray
-        How much the first draws of each chain count.
-    problem : Problem
-    names : sequence of str, optional
-        Of the columns.
+    `weights` say how much the first draws of each chain count; `names` are those of the columns.
     """
-    picks = _moments(weights)
-    pairs = list(zip(chains, picks, strict=True))
+    pairs = list(zip(chains, _moments(weights), strict=True))
     yield _agreement("log_likelihood", "whole", [c.log_likelihood[pick] for c, pick in pairs])
     yield _agreement("n_nodes", "whole", [c.n_nodes[pick] for c, pick in pairs])
     for j, uses in _uses(pairs, len(problem.feature_weights)):
@@ -142,16 +124,12 @@ def agreements(
 
 def _agreement(name: str, kind: str, values: Sequence[np.ndarray]) -> Agreement:
     draws = np.array(values, dtype=float)
-    means = draws.mean(axis=1)
-    effective = _measured(effective_draws, draws)
+    means, measured = draws.mean(axis=1), draws.shape[1] >= FEWEST_DRAWS
+    effective = effective_draws(draws) if measured else np.nan
     return Agreement(
-        name, kind, _measured(r_hat, draws), effective, float(draws.std() / np.sqrt(effective)),
-        float(means.min()), float(means.max()),
+        name, kind, r_hat(draws) if measured else np.nan, effective,
+        float(draws.std() / np.sqrt(effective)), float(means.min()), float(means.max()),
     )  # fmt: skip
-
-
-def _measured(measure: Callable[[np.ndarray], float], values: np.ndarray) -> float:
-    return measure(values) if values.shape[1] >= FEWEST_DRAWS else np.nan
 
 
 def _moments(weights: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -212,28 +190,23 @@ def _leading(pairs: _Pairs, fits: _Fits) -> Iterator[list[np.ndarray]]:
     """
     formulas = [[structure(c.nodes[i], c.n_terms[i]) for i in pick] for c, pick in pairs]
     counts = Counter(one for chain in formulas for one in chain)
-    members: list[list[tuple[str, ...]]] = []
-    values: list[np.ndarray | None] = []
+    groups: list[tuple[list[tuple[str, ...]], np.ndarray | None]] = []
     for formula, _ in counts.most_common(_STRUCTURES):
-        c, at = next(
-            (c, chain.index(formula)) for c, chain in enumerate(formulas) if formula in chain
-        )
+        c = next(c for c, chain in enumerate(formulas) if formula in chain)
         chain, pick = pairs[c]
-        nodes = chain.nodes[pick[at]]
-        own = None if (nodes["op"] == LT).any() else fits.of(chain, pick[at])
-        same = next((
-            k for k, other in enumerate(values)
-            if own is not None and other is not None and np.abs(own - other).max() <= _SAME_FIT
-        ), None)  # fmt: skip
-        if same is None:
-            members.append([formula])
-            values.append(own)
+        i = pick[formulas[c].index(formula)]
+        values = None if (chain.nodes[i]["op"] == LT).any() else fits.of(chain, i)
+        for members, others in groups if values is not None else ():
+            if others is not None and np.abs(values - others).max() <= _SAME_FIT:
+                members.append(formula)
+                break
         else:
-            members[same].append(formula)
-    members.sort(key=lambda some: -sum(counts[one] for one in some))
-    for some in members[:_FORMULAS]:
-        if sum(counts[one] for one in some) < counts.total():
-            yield [np.array([one in some for one in chain]) for chain in formulas]
+            groups.append(([formula], values))
+    sizes = [sum(counts[one] for one in members) for members, _ in groups]
+    for k in np.argsort(np.negative(sizes), kind="stable")[:_FORMULAS]:
+        members, _ = groups[k]
+        if sizes[k] < counts.total():
+            yield [np.array([one in members for one in chain]) for chain in formulas]
 
 
 def _predictions(pairs: _Pairs, fits: _Fits) -> Iterator[list[np.ndarray]]:

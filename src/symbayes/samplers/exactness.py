@@ -96,8 +96,7 @@ def _rounding(
     root: np.ndarray,
 ) -> float:
     """Return the root mean square of the errors that the arithmetic of these terms makes."""
-    rng = np.random.default_rng(0)
-    squares = 0.0
+    rng, squares = np.random.default_rng(0), 0.0
     for _ in range(_REPEATS):
         off = np.array([_perturbed(tree, columns, rng) for tree in terms]) - values
         off += values * _errors(rng, values.shape)

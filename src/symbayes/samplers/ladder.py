@@ -1,28 +1,28 @@
-"""One ladder: replicas of a chain at several temperatures, and their state as small arrays."""
+"""Chains whose state can travel as small arrays, and ladders of them at several temperatures."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from ..fitting import least_squares
-from ..formula.trees import evaluate_trees, state_size, state_sizes
+from ..formula.trees import concatenated, evaluate_trees, state_size, state_sizes
 from ..inputs.problem import Problem
 from ..kernels import units
 from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain, zeros
 from ..kernels.ladder import Ladder
 from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
-from ..kernels.tree import NODE
 from ..kernels.tree_prior import Prior
-from .run.scheduler import NoStart
+from .run.scheduler import NoStart, Work
 from .search.library import LibraryCache
-from .trace import LadderState, Output, empty_output, packed_output, unpack
+from .trace import LadderRecord, LadderState, empty_output
 
-#: How often constants move: the share of such moves, and the `lt` nodes for half of it.
-MOVE_SHAPE = (0.5, 1.0)
+# How often constants move: the share of such moves, and the `lt` nodes for half of it.
+_MOVE_SHAPE = (0.5, 1.0)
 #: Draws per call of the loop at most, which bounds the memory of the output arrays.
 LARGEST_ROUND = 64
 # Draws between two stops of a round in parts, at least.
@@ -43,7 +43,7 @@ LEARNED = ("operator_cdf", "feature_cdf", "scales")
 
 @dataclass(frozen=True)
 class Round:
-    """What a ladder is to do until the others have done the same."""
+    """What a ladder is ordered to do until the others have done the same."""
 
     steps: int
     """Proposals of each replica between two draws."""
@@ -58,38 +58,137 @@ class Round:
     """How often all of it is done, one time after the other; only once where draws are wanted."""
 
 
-class Replicas:
-    """A ladder of replicas on one problem; `Advanceable` says how it is run."""
+class Chains:
+    """Chains on one problem, one row of all arrays per chain; their state can travel."""
 
-    def __init__(self, problem: Problem, seed: np.random.SeedSequence, powers: np.ndarray):
-        n = len(powers)
-        seeds = seed.spawn(n + 1)
+    #: Where the loop writes draws to: nodes, numbers of terms, numbers, times if there are any.
+    output: tuple[np.ndarray, ...]
+
+    def __init__(
+        self,
+        problem: Problem,
+        seeds: Sequence[np.random.SeedSequence],
+        move_shape: tuple[float, float],
+        own: Mapping[str, np.ndarray],
+    ):
+        n = len(seeds)
         self.problem = problem
-        self._loop = units.load("tempered", problem.part is not None)
         chain = problem.new_chain(seeds[0])
         # Room that is not written to until it is needed, which may be in another process.
         columns = zeros((n, *chain.columns.shape))
         self.chains = Chain(*_repeated(chain._replace(columns=columns[0, :0]), n))._replace(
-            rng=np.array([seed_state(s) for s in seeds[:n]]), columns=columns
+            rng=np.array([seed_state(seed) for seed in seeds]), columns=columns
         )
-        # Replicas whose columns are not there, since only their state was restored.
-        self._without_columns = np.zeros(n, bool)
-        self.priors = Prior(*_repeated(problem.new_prior(MOVE_SHAPE), n))
-        self.tables = problem.tables()
+        self.priors = Prior(*_repeated(problem.new_prior(move_shape), n))
         self.scratch = problem.new_scratch()
         #: Share of proposals whose constants are optimised; 0 keeps the sampler exact.
         self.optimised = 0.0
-        self.ladder = _new_temperatures(seeds[n], powers)
-        self.output: Output = empty_output(
-            LARGEST_ROUND, problem.most_terms * problem.max_nodes, KEPT + n
-        )
+        self._own = own
+        # Chains whose columns are not there, since only their state was restored.
+        self._without_columns = np.zeros(n, bool)
 
     @classmethod
-    def blank(cls, problem: Problem, state: LadderState) -> Replicas:
+    def blank(cls, problem: Problem, state: LadderState) -> Self:
+        """Return one that a state of this size can be restored to."""
+        raise NotImplementedError
+
+    def carry_out(self, order: Any, libraries: LibraryCache, in_parts: bool = False) -> Work:
+        """Do what is ordered; return the number of draws, now in `output`, or raise NoStart.
+
+        In parts it stops more often. After every stop it may go on in another thread.
+        """
+        raise NotImplementedError
+
+    def state(self) -> LadderState:
+        """Return all that it takes to make the same draws in another process, or later."""
+        trees = [tree for r in range(len(self.chains.n_terms)) for tree in self.trees(r)]
+        return LadderState(
+            nodes=concatenated(trees),
+            chains={name: getattr(self.chains, name).copy() for name in _STORED},
+            priors={name: getattr(self.priors, name).copy() for name in LEARNED},
+            own={name: array.copy() for name, array in self._own.items()},
+            share=self.optimised,
+        )
+
+    def restore(self, state: LadderState) -> None:
+        """Continue from the state of another one on the same problem."""
+        for name in _STORED:
+            getattr(self.chains, name)[...] = state.chains[name]
+        for name in LEARNED:
+            getattr(self.priors, name)[...] = state.priors[name]
+        for name, array in self._own.items():
+            array[...] = state.own[name]
+        rest = state.nodes
+        for r in range(len(self.chains.n_terms)):
+            for room in self._terms(r):
+                size = state_size(rest, 1)
+                room[:size], rest = rest[:size], rest[size:]
+        self.optimised = float(state.share)
+        self._without_columns[:] = True
+
+    def packed_draws(self, order: Any, n_draws: int) -> tuple[np.ndarray, ...]:
+        """Return the draws of a round, as wide as their states are, to be sent."""
+        n = n_draws if order.keep else 0
+        nodes, n_terms, *others = (array[:n] for array in self.output)
+        width = int(state_sizes(nodes["op"], n_terms).max(initial=0))
+        return tuple(array.copy() for array in (nodes[:, :width], n_terms, *others))
+
+    def receive_draws(self, packed: tuple[np.ndarray, ...]) -> None:
+        """Take the draws of a round that another process has carried out."""
+        for mine, sent in zip(self.output, packed, strict=True):
+            mine[tuple(map(slice, sent.shape))] = sent
+
+    def trees(self, chain: int) -> list[np.ndarray]:
+        """Return the terms of a chain."""
+        return [room[: state_size(room, 1)].copy() for room in self._terms(chain)]
+
+    def put(self, trees: list[np.ndarray], chain: int) -> None:
+        """Give a chain other terms; they are fitted when it runs."""
+        self.chains.slots[chain] = np.arange(self.chains.slots.shape[1])
+        self.chains.n_terms[chain, 0] = len(trees)
+        self.chains.numbers[chain, LOG_LIKELIHOOD] = np.nan
+        for room, tree in zip(self._terms(chain), trees, strict=True):
+            room[: len(tree)] = tree
+
+    def _terms(self, chain: int) -> list[np.ndarray]:
+        """Return the room that each term of a chain has."""
+        rooms = self.chains.nodes[chain].reshape(-1, self.problem.max_nodes)
+        n_terms = max(0, int(self.chains.n_terms[chain, 0]))  # negative before the start
+        return [rooms[slot] for slot in self.chains.slots[chain, :n_terms]]
+
+    def _make_columns(self) -> None:
+        if self._without_columns.any():
+            make = units.load_make_columns()
+            make(self.chains, self.problem.seen, self.scratch, self._without_columns)
+
+
+class Replicas(Chains):
+    """A ladder: replicas of a chain, each at a temperature of its own."""
+
+    def __init__(self, problem: Problem, seed: np.random.SeedSequence, powers: np.ndarray):
+        n = len(powers)
+        *seeds, seed_of_swaps = seed.spawn(n + 1)
+        self.ladder = Ladder(
+            rng=seed_state(seed_of_swaps),
+            power=np.array(powers, dtype=float),
+            replica=np.arange(n),
+            rejected=np.zeros(n - 1),
+            tried=np.zeros(n - 1, np.int64),
+            clock=np.zeros(2, np.int64),
+            direction=np.zeros(n, np.int64),
+        )
+        super().__init__(problem, seeds, _MOVE_SHAPE, self.ladder._asdict())
+        self._loop = units.load("tempered", problem.part is not None)
+        self.tables = problem.tables()
+        width = problem.most_terms * problem.max_nodes
+        self.output = empty_output(LARGEST_ROUND, width, KEPT + n)
+
+    @classmethod
+    def blank(cls, problem: Problem, state: LadderState) -> Self:
         return cls(problem, np.random.SeedSequence(0), state.own["power"])
 
     @classmethod
-    def restored(cls, problem: Problem, state: LadderState) -> Replicas:
+    def restored(cls, problem: Problem, state: LadderState) -> Self:
         """Return a ladder that continues from the state of another on the same problem."""
         ladder = cls.blank(problem, state)
         ladder.restore(state)
@@ -116,13 +215,11 @@ class Replicas:
         self._without_columns[given] = False  # the loop has fitted them
         return done
 
-    def carry_out(
-        self, order: Round, libraries: LibraryCache, in_parts: bool = False
-    ) -> Generator[int | None, None, int]:
-        """Do what a round asks for; return the number of draws, the last ones now in `output`.
+    def carry_out(self, order: Round, libraries: LibraryCache, in_parts: bool = False) -> Work:
+        """Stop where the round could end, and yield the number of draws until then.
 
-        It stops where it could end, and yields the number of draws until then: between two times,
-        and in parts also after half of what is left of the last time, and again.
+        That is between two times, and in parts also after half of what is left of the last time,
+        and again.
         """
         made = 0
         for time in range(1, order.times + 1):
@@ -145,25 +242,6 @@ class Replicas:
                 break
         return made
 
-    def state(self) -> LadderState:
-        return state_of(self.chains, self.priors, self.ladder._asdict(), self.optimised)
-
-    def restore(self, state: LadderState) -> None:
-        restore_state(state, self.chains, self.priors, self.ladder._asdict())
-        self.optimise(state.share)
-        self._without_columns[:] = True
-
-    def packed_draws(self, order: Round, n_draws: int) -> tuple[np.ndarray, ...]:
-        return packed_output(self.output, n_draws if order.keep else 0)
-
-    def receive_draws(self, packed: tuple[np.ndarray, ...]) -> None:
-        unpack(self.output, packed)
-
-    def _make_columns(self) -> None:
-        if self._without_columns.any():
-            make = units.load_make_columns()
-            make(self.chains, self.problem.seen, self.scratch, self._without_columns)
-
     def optimise(self, share: float) -> None:
         """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""
         self.optimised = float(share)
@@ -175,8 +253,14 @@ class Replicas:
 
     @property
     def log_likelihood(self) -> float:
-        """Log-likelihood of the coldest state."""
+        """Log-likelihood of the coldest state, on all rows."""
         place = LOG_LIKELIHOOD if self.problem.part is None else ALL_LOG_LIKELIHOOD
+        return float(self.chains.numbers[self.cold, place])
+
+    @property
+    def rss(self) -> float:
+        """Residual sum of squares of the coldest state, on all rows."""
+        place = RSS if self.problem.part is None else ALL_RSS
         return float(self.chains.numbers[self.cold, place])
 
     @property
@@ -186,34 +270,22 @@ class Replicas:
             return -np.inf
         return self.log_likelihood + self.problem.log_prior(self.trees())
 
-    @property
-    def rss(self) -> float:
-        """Residual sum of squares of the coldest state."""
-        place = RSS if self.problem.part is None else ALL_RSS
-        return float(self.chains.numbers[self.cold, place])
-
-    def trees(self, replica: int | None = None) -> list[np.ndarray]:
+    def trees(self, chain: int | None = None) -> list[np.ndarray]:
         """Return the terms of a replica, of the coldest one if none is named."""
-        r = self.cold if replica is None else replica
-        size = self.problem.max_nodes
-        result = []
-        for k in range(max(0, int(self.chains.n_terms[r, 0]))):
-            slot = int(self.chains.slots[r, k])
-            nodes = self.chains.nodes[r, slot * size : (slot + 1) * size]
-            result.append(nodes[: state_size(nodes, 1)].copy())
-        return result
+        return super().trees(self.cold if chain is None else chain)
+
+    def put(self, trees: list[np.ndarray], chain: int | None = None) -> None:
+        """Give a replica, the coldest one if none is named, other terms to start from."""
+        super().put(trees, self.cold if chain is None else chain)
 
     def residual(self) -> np.ndarray:
         """Return the weighted residuals of the coldest state, on all rows."""
-        data, trees = self.problem.data, self.trees()
-        if not trees:
-            return data.y.copy()
-        n = len(data.y)
-        r = self.cold
+        y, n_terms = self.problem.data.y, len(self.trees())
+        if n_terms == 0:
+            return y.copy()
         self._make_columns()
-        slots = self.chains.slots[r, : len(trees)]
-        columns = self.chains.columns[r].reshape(-1, n)[slots]
-        return least_squares.remainder(columns, data.y)
+        columns = self.chains.columns[self.cold].reshape(-1, len(y))
+        return least_squares.remainder(columns[self.chains.slots[self.cold, :n_terms]], y)
 
     def coefficients(self) -> tuple[float, np.ndarray]:
         """Return intercept and coefficients of the coldest state, in units of its response.
@@ -233,29 +305,22 @@ class Replicas:
         solution[~(share > _NEGLIGIBLE * self.problem.y_scale)] = 0.0
         return float(solution[0]), solution[1:]
 
-    def put(self, trees: list[np.ndarray], replica: int | None = None) -> None:
-        """Give a replica other terms; they are fitted when it runs."""
-        r = self.cold if replica is None else replica
-        size = self.problem.max_nodes
-        for k, tree in enumerate(trees):
-            self.chains.nodes[r, k * size : k * size + len(tree)] = tree
-        self.chains.slots[r] = np.arange(self.chains.slots.shape[1])
-        self.chains.n_terms[r, 0] = len(trees)
-        self.chains.numbers[r, LOG_LIKELIHOOD] = np.nan
-
     def fit(self) -> None:
         """Fit terms that were put, so that their log-likelihood is known; no step is made."""
         self.run(1, 1, 0)
+
+    def move_to(self, trees: list[np.ndarray]) -> None:
+        """Give the coldest replica other terms, fitted."""
+        self.put(trees)
+        self.fit()
 
     def offer(self, libraries: LibraryCache) -> None:
         """Add the term to the coldest state that explains most of its residual, if that helps."""
         for suggested in libraries.suggest(self.problem, self):
             trees, before = self.trees(), self.score
-            self.put(suggested)
-            self.fit()
+            self.move_to(suggested)
             if not self.score > before:
-                self.put(trees)
-                self.fit()
+                self.move_to(trees)
 
     def take_over(self, other: Replicas) -> None:
         """Copy the states of another ladder, temperature by temperature."""
@@ -273,11 +338,9 @@ class Replicas:
         """
         self.fit()
         coldest = self.trees()
-        self.put(trees)
-        self.fit()
+        self.move_to(trees)
         numbers, prior = self.chains.numbers[self.cold].copy(), self.problem.log_prior(trees)
-        self.put(coldest)
-        self.fit()
+        self.move_to(coldest)
         for power, r in zip(self.ladder.power, self.ladder.replica.copy(), strict=True):
             behind = self._energy(numbers, power) - self._energy(self.chains.numbers[r], power)
             behind += prior - self.problem.log_prior(self.trees(r))
@@ -295,19 +358,24 @@ class Replicas:
 
     def adapt(self) -> None:
         """Move the temperatures so that all pairs reject equally often; forget the counts."""
-        ladder = self.ladder
-        rejection = np.maximum(ladder.rejected / np.maximum(ladder.tried, 1), _LEAST_REJECTION)
+        power, tried = self.ladder.power, np.maximum(self.ladder.tried, 1)
+        rejection = np.maximum(self.ladder.rejected / tried, _LEAST_REJECTION)
         barrier = np.concatenate([[0.0], np.cumsum(rejection)])
         even = np.linspace(0.0, barrier[-1], len(barrier))
-        ladder.power[:] = np.exp(np.interp(even, barrier, np.log(ladder.power)))
+        power[:] = np.exp(np.interp(even, barrier, np.log(power)))
         self.forget()
+
+    def record(self) -> LadderRecord:
+        """Return how the temperatures have mixed since the counts were set to zero."""
+        ladder = self.ladder
+        swap_rate = 1.0 - ladder.rejected / np.maximum(ladder.tried, 1)
+        return LadderRecord(ladder.power.copy(), swap_rate, int(ladder.clock[1]))
 
     def forget(self) -> None:
         """Set the counts of swaps and moves back to zero."""
-        self.ladder.rejected[:] = 0.0
-        self.ladder.tried[:] = 0
-        self.ladder.clock[:] = 0
-        self.ladder.direction[:] = 0
+        ladder = self.ladder
+        for counts in (ladder.rejected, ladder.tried, ladder.clock, ladder.direction):
+            counts[:] = 0
 
 
 def mean_cost(ladders: Sequence[Replicas]) -> float:
@@ -322,19 +390,6 @@ def mean_cost(ladders: Sequence[Replicas]) -> float:
     return float(np.maximum(1.0, nodes / _ORDINARY_NODES).mean())
 
 
-def _new_temperatures(seed: np.random.SeedSequence, powers: np.ndarray) -> Ladder:
-    n = len(powers)
-    return Ladder(
-        rng=seed_state(seed),
-        power=np.array(powers, dtype=float),
-        replica=np.arange(n),
-        rejected=np.zeros(n - 1),
-        tried=np.zeros(n - 1, np.int64),
-        clock=np.zeros(2, np.int64),
-        direction=np.zeros(n, np.int64),
-    )
-
-
 def _repeated(arrays: tuple, n: int) -> list[np.ndarray]:
     """Return arrays with n copies of each, one below the other."""
     result = [zeros((n, *array.shape), array.dtype) for array in arrays]
@@ -343,78 +398,11 @@ def _repeated(arrays: tuple, n: int) -> list[np.ndarray]:
     return result
 
 
-def state_of(
-    chains: Chain, priors: Prior, own: Mapping[str, np.ndarray], share: float
-) -> LadderState:
-    """Return the state of chains that are stored in one set of arrays."""
-    parts = []
-    for r, start in _starts(chains):
-        nodes = chains.nodes[r, start:]
-        parts.append(nodes[: state_size(nodes, 1)])
-    return LadderState(
-        nodes=np.concatenate([chains.nodes[0, :0], *parts], dtype=NODE),
-        chains={name: getattr(chains, name).copy() for name in _STORED},
-        priors={name: getattr(priors, name).copy() for name in LEARNED},
-        own={name: array.copy() for name, array in own.items()},
-        share=float(share),
-    )
-
-
-def restore_state(
-    state: LadderState, chains: Chain, priors: Prior, own: Mapping[str, np.ndarray]
-) -> None:
-    """Write a state to arrays of the same problem; what follows from the trees is left as it is."""
-    for name in _STORED:
-        getattr(chains, name)[...] = state.chains[name]
-    for name in LEARNED:
-        getattr(priors, name)[...] = state.priors[name]
-    for name, array in own.items():
-        array[...] = state.own[name]
-    rest = state.nodes
-    for r, start in _starts(chains):
-        size = state_size(rest, 1)
-        chains.nodes[r, start : start + size] = rest[:size]
-        rest = rest[size:]
-
-
 def same_state(first: LadderState, second: LadderState) -> bool:
     """Return whether two states are the same, bit for bit."""
-    return first.share == second.share and all(
-        one.tobytes() == two.tobytes()
-        for one, two in zip(_arrays(first), _arrays(second), strict=True)
-    )
+    return _content(first) == _content(second)
 
 
-def state_like(problem: Problem, powers: np.ndarray | None) -> LadderState:
-    """Return a state that has the names, types and shapes of any other on this problem.
-
-    Without powers it is that of a chain of the paper's sampler.
-    """
-    seed = np.random.SeedSequence(0)
-    chain, prior = problem.new_chain(seed), problem.new_prior(MOVE_SHAPE)
-    own = {"clock": np.zeros(1, np.int64)}
-    if powers is not None:
-        own = _new_temperatures(seed, powers)._asdict()
-    n = 1 if powers is None else len(powers)
-
-    def repeated(arrays: Chain | Prior, names: Sequence[str]) -> dict[str, np.ndarray]:
-        every = {name: getattr(arrays, name) for name in names}
-        return {name: np.broadcast_to(one, (n, *one.shape)) for name, one in every.items()}
-
-    return LadderState(
-        np.empty(0, NODE), repeated(chain, _STORED), repeated(prior, LEARNED), own, 0.0
-    )
-
-
-def _arrays(state: LadderState) -> Iterator[np.ndarray]:
-    yield state.nodes
-    for arrays in (state.chains, state.priors, state.own):
-        yield from (arrays[name] for name in sorted(arrays))
-
-
-def _starts(chains: Chain) -> Iterator[tuple[int, int]]:
-    """Yield replica and first node of every tree in use."""
-    max_nodes = chains.nodes.shape[1] // chains.slots.shape[1]
-    for r, n_terms in enumerate(chains.n_terms[:, 0]):
-        for slot in chains.slots[r, : max(0, n_terms)]:
-            yield r, int(slot) * max_nodes
+def _content(state: LadderState) -> list[Any]:
+    groups = (state.chains, state.priors, state.own, {"nodes": state.nodes})
+    return [state.share, *({name: a.tobytes() for name, a in group.items()} for group in groups)]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..inputs.checksums import checksum
 from ..inputs.problem import Problem
 from ..inputs.sampler_settings import PaperSampler, Sampler
-from . import ladder, paper, tempered
+from . import paper, tempered
+from .ladder import Replicas
 from .trace import LadderState, Trace
 
 
@@ -20,12 +23,11 @@ def sample(settings: Sampler, problem: Problem, **options: Any) -> Trace:
 
 
 def state_like(settings: Sampler, problem: Problem) -> LadderState:
-    """Return a state with the names, types and shapes of those of a run, without making a ladder.
-
-    Ladders of its search have the same shapes.
-    """
-    powers = None if isinstance(settings, PaperSampler) else settings.powers(problem.data.n)
-    return ladder.state_like(problem, powers)
+    """Return a state with the names, types and shapes of those of a run, its search included."""
+    seed = np.random.SeedSequence(0)
+    if isinstance(settings, PaperSampler):
+        return paper.PaperChain(problem, seed).state()
+    return Replicas(settings.in_stages(problem), seed, settings.powers(problem.data.n)).state()
 
 
 @dataclass(frozen=True)

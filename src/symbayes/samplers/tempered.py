@@ -10,7 +10,7 @@ was not over, and both are repeated from there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,39 +27,27 @@ from .run.clock import run_in_rounds
 from .run.context import Look, RunContext, Status
 from .run.workers import Workers
 from .search.search import NEAR, OPTIMISED, Search, SearchResult
-from .trace import (
-    ChainTrace,
-    DrawingState,
-    LadderRecord,
-    RunState,
-    SearchState,
-    Trace,
-)
+from .trace import ChainTrace, DrawingState, RunState, SearchState, Trace
 
-# Shares of the time limit after which search and settling end.
-_SEARCH_SHARE, _SETTLE_SHARE = 0.65, 0.75
-# After this share nothing is thrown away any more.
-_RESTART_SHARE = 0.85
+# Shares of the time limit after which search and settling end, and nothing is thrown away any more.
+_SEARCH_SHARE, _SETTLE_SHARE, _RESTART_SHARE = 0.65, 0.75, 0.85
 # Draws per ladder for settling, as a part of `tune`, and the most; fewer where the fit is exact.
 _SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
 # How often the temperatures are adapted while settling.
 _ADAPTATIONS = 4
 # Rows up to which rounds have their full length.
-_ROWS_A_ROUND = 5000
+_ROWS_FOR_FULL_ROUNDS = 5000
 # Draws that a run with a time limit begins with, as long as it is not known how long they take.
 _FIRST_DRAWS = 4
-# Draws between two looks at whether enough was drawn.
-_DRAWS_A_LOOK = 128
-# Of those, draws that tell how far a chain has come.
-_DRAWS_A_SCORE = 4
+# Draws between two looks at whether there are enough, and how many of them tell how far a chain is.
+_DRAWS_PER_LOOK, _DRAWS_PER_SCORE = 128, 4
 # The most draws that are kept: in all, per ladder, and per ladder where there are very many. More
 # would take memory; with 10,000 independent ones the error of a probability is 0.005 at most.
-_MOST_KEPT, _MOST_KEPT_A_LADDER, _FEWEST_KEPT = 80_000, 10_000, 1000
+_MOST_KEPT, _MOST_KEPT_PER_LADDER, _FEWEST_KEPT = 80_000, 10_000, 1000
 # While drawing, a ladder this many nats behind on average shows that warm-up was not over: it is
-# repeated, at most this many times.
-_FAR_BEHIND, _MOST_RESTARTS = 25.0, 3
-# Not where a draw costs more than this, in units of an ordinary one: that would take minutes.
-_MOST_COST_OF_RESTARTS = 1.5
+# repeated, at most this many times. Not where a draw costs more than this, in units of an ordinary
+# one: that would take minutes.
+_FAR_BEHIND, _MOST_RESTARTS, _MOST_COST_OF_RESTARTS = 25.0, 3, 1.5
 
 
 def sample(
@@ -76,36 +64,23 @@ def sample(
     """Run one ladder per seed, from the guesses or from `before`; return their draws."""
     problem = settings.in_stages(problem)
     before = before or RunState()
-    settling: tuple[int, int] | None = (0, 0)
     if before.trace is None:
+        settling: tuple[int, int] | None = (0, 0)
         ladders, begun = _search(settings, problem, tune, guesses, seeds, run, before.search)
     else:
+        settling = before.settling
         ladders = [Replicas.restored(problem, state) for state in before.trace.state.ladders]
         # The earlier trace stays as it is.
         begun = replace(before.trace, chains=[chain.copy() for chain in before.trace.chains])
-        settling = before.settling
     most = _EXACT_SETTLING if begun.state.exact else _MOST_SETTLING
     n_settle = min(most, int(np.ceil(_SETTLE_PART * tune)))
-    while True:
-        if settling is not None:
-            done = _settle(settings, ladders, n_settle, begun, run, settling)
-            begun = replace(begun, warmed_up=begun.warmed_up and done == n_settle)
-        trace = _draw(settings, ladders, draws, begun, run)
-        if trace is not None:
-            break
-        settling = (0, 0)
-        begun = replace(
-            begun,
-            chains=_new_chains(len(ladders)),
-            state=replace(begun.state, made=0, spent=0.0, may_restart=True),
-            restarts=begun.restarts + 1,
-            settled=False,
-        )
+    phases = Phases(settings, ladders, begun, run)
+    if settling is not None:
+        phases.settle(n_settle, settling)
+    while (trace := phases.draw(draws)) is None:
+        phases.settle(n_settle)
     cut = (trace.search_cut or not trace.warmed_up) and not trace.interrupted
     return replace(trace, timed_out=trace.timed_out or cut)
-
-
-# Search.
 
 
 def _search(
@@ -119,10 +94,9 @@ def _search(
 ) -> tuple[list[Replicas], Trace]:
     """Return ladders at the states that a search has found, and a trace without draws."""
     ladders = [Replicas(problem, seed, settings.powers(problem.data.n)) for seed in seeds]
-    if guesses:
-        for i, ladder in enumerate(ladders):
-            for replica in range(settings.temperatures):
-                ladder.put(guesses[i % len(guesses)], replica)
+    for i, ladder in enumerate(ladders if guesses else ()):
+        for replica in range(settings.temperatures):
+            ladder.put(guesses[i % len(guesses)], replica)
     begun = Trace(
         chains=_new_chains(len(ladders)),
         weights=[],
@@ -142,7 +116,7 @@ def _search(
     found = search.run(tune, run, _SEARCH_SHARE)
     run.workers.forget_library()
     _begin_at(ladders, found, run.workers)
-    begun = replace(
+    return ladders, replace(
         begun,
         search_cut=not found.finished,
         search=search.best.history,
@@ -150,7 +124,6 @@ def _search(
         search_counts=search.counts(),
         state=DrawingState([], made=0, exact=found.exact),
     )
-    return ladders, begun
 
 
 def _begin_at(ladders: list[Replicas], found: SearchResult, workers: Workers) -> None:
@@ -171,187 +144,198 @@ def _new_chains(n_ladders: int) -> list[ChainTrace]:
 
 def _most_kept(n_ladders: int) -> int:
     """Return the most draws of a ladder that are kept, an even number."""
-    return max(_FEWEST_KEPT, min(_MOST_KEPT_A_LADDER, _MOST_KEPT // n_ladders // 2 * 2))
+    return max(_FEWEST_KEPT, min(_MOST_KEPT_PER_LADDER, _MOST_KEPT // n_ladders // 2 * 2))
 
 
-# Settle.
+@dataclass
+class Phases:
+    """The phases of a run after its search; `begun` is what was made before the present one."""
 
+    settings: TemperedSampler
+    ladders: list[Replicas]
+    begun: Trace
+    run: RunContext
 
-def _settle(
-    settings: TemperedSampler,
-    ladders: list[Replicas],
-    total: int,
-    begun: Trace,
-    run: RunContext,
-    place: tuple[int, int] = (0, 0),
-) -> int:
-    """Bring the ladders to the posterior on all rows, and adapt their temperatures.
+    def settle(self, total: int, place: tuple[int, int] = (0, 0)) -> int:
+        """Bring the ladders to the posterior on all rows, and adapt their temperatures.
 
-    It begins at a `place`: parts of settling that are over, and draws made in the next. Return how
-    many of `total` draws were made in all.
-    """
-    share = 1.0 if begun.restarts else _SETTLE_SHARE
-    first, made = place
-    part = -(-total // (_ADAPTATIONS + 1))
-    done = min(first * part, total)
+        It begins at a `place`: parts of settling that are over, and draws made in the next. Return
+        how many of `total` draws were made in all.
+        """
+        ladders, watch, steps = self.ladders, self.run.watch, self.settings.steps_per_draw
+        share = 1.0 if self.begun.restarts else _SETTLE_SHARE
+        part = -(-total // (_ADAPTATIONS + 1))
+        first, made = place
+        done = min(first * part, total) + made
 
-    def advance(rounds: list[int]) -> None:
-        for n in rounds:
-            run.workers.advance_all(ladders, Round(settings.steps_per_draw, n))
+        def advance(rounds: list[int]) -> None:
+            for n in rounds:
+                self.run.workers.advance_all(ladders, Round(steps, n))
 
-    for i in range(first, _ADAPTATIONS + 1):
+        def after(more: int) -> None:
+            self.tell("settling", done + more, total)
+            place = i, done + more - min(i * part, total)
+            self.run.offer_state(lambda: RunState(self.paused(), place))
+
+        for i in range(first, _ADAPTATIONS + 1):
+            for ladder in ladders:
+                # Constants are optimised at first: on all rows they are others than on a part.
+                ladder.optimise(OPTIMISED if i == 0 and self.settings.search else 0.0)
+            done += self.in_rounds(advance, min((i + 1) * part, total) - done, after, share)
+            if watch.should_stop(share):
+                break
+            if i == 0:
+                _catch_up(ladders, [ladder.score for ladder in ladders], NEAR)
+            for ladder in ladders:
+                ladder.adapt()
         for ladder in ladders:
-            # Constants are optimised at first: on all rows they are others than on a part.
-            ladder.optimise(OPTIMISED if i == 0 and settings.search else 0.0)
-        start = made if i == first else 0
+            ladder.optimise(0.0)
+            ladder.forget()
+        if total > 0:
+            self.tell("settling", done, total, ended=True)
+        self.begun = replace(self.begun, warmed_up=self.begun.warmed_up and done == total)
+        return done
 
-        def after(more: int, i: int = i, start: int = start, done: int = done) -> None:
-            _tell(run, ladders, begun, "settling", done + start + more, total)
-            run.offer_state(lambda: RunState(_paused(begun, ladders), (i, start + more)))
+    def draw(self, draws: int) -> Trace | None:
+        """Return a trace with all draws; None if a ladder has left others far behind meanwhile.
 
-        n = min(part, total - done) - start
-        done += start + _in_rounds(advance, n, ladders, run, after, share)
-        if run.watch.should_stop(share):
-            break
-        if i == 0:
-            _catch_up(ladders, [ladder.score for ladder in ladders], NEAR)
-        for ladder in ladders:
-            ladder.adapt()
-    for ladder in ladders:
-        ladder.optimise(0.0)
-        ladder.forget()
-    if total > 0:
-        _tell(run, ladders, begun, "settling", done, total, ended=True)
-    return done
-
-
-# Draw.
-
-
-def _draw(
-    settings: TemperedSampler, ladders: list[Replicas], draws: int, begun: Trace, run: RunContext
-) -> Trace | None:
-    """Return a trace with all draws; None if a ladder has left others far behind meanwhile.
-
-    Looks come after certain numbers of draws, counted from the first of all: where a run stopped
-    and was resumed makes no difference.
-    """
-    if any(ladder.optimised > 0.0 for ladder in ladders):
-        raise RuntimeError(
-            "constants of proposals are still optimised, as in a search: draws would not be of the "
-            "posterior; set the share to 0 by Replicas.optimise before drawing"
+        Looks come after certain numbers of draws in all: where a run was resumed makes no
+        difference.
+        """
+        ladders, begun, run, steps = (
+            self.ladders,
+            self.begun,
+            self.run,
+            self.settings.steps_per_draw,
         )
-    problem, traces, state, watch = ladders[0].problem, begun.chains, begun.state, run.watch
-    done, at_last_look = state.made, state.spent
-    spent, enough = at_last_look, begun.settled
-    # A user who continues with draws that agree wants more of them.
-    may_settle = not begun.settled
-    may_restart = state.may_restart and begun.restarts < _MOST_RESTARTS
-    floor = exact_rss(problem) if state.exact else -1.0
-
-    def so_far(more: int = 0) -> Trace:
-        return _paused(
-            begun, ladders, made=done + more, spent=at_last_look, may_restart=may_restart
-        )
-
-    def keep(rounds: list[int], steps: int = settings.steps_per_draw) -> None:
-        orders = [Round(steps, n, keep=True) for n in rounds]
-        run.workers.advance_rounds(
-            ladders, orders, lambda i, order: traces[i].extend(ladders[i].output, order.n_draws)
-        )
-
-    def after(more: int) -> None:
-        _tell(run, ladders, begun, "drawing", done + more, draws)
-        if more < n:  # else the look at them comes first
-            run.offer_state(lambda: RunState(so_far(more)))
-
-    while max(spent, done) < draws and not (enough and may_settle):
-        run.offer_state(lambda: RunState(so_far()))
-        if watch.should_stop():
-            break
-        since_look = done % _DRAWS_A_LOOK
-        n = min(_DRAWS_A_LOOK - since_look, draws - done)
-        made = _in_rounds(keep, n, ladders, run, after)
-        cost = mean_cost(ladders)
-        done += made
-        spent = at_last_look + (since_look + made) * cost
-        if since_look + made == _DRAWS_A_LOOK:
-            at_last_look = spent
-        trips = sum(int(ladder.ladder.clock[1]) for ladder in ladders)
-        enough = settled(
-            traces, problem, floor, trips if settings.temperatures > 1 else None, _DRAWS_A_LOOK
-        )
-        may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
-        if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
-            means = [_mean_score(problem, trace) for trace in traces]
-            if _catch_up(ladders, means, _FAR_BEHIND):
-                return None
-    complete = max(spent, done) >= draws or (enough and may_settle)
-    if done == 0:
-        # Stopped before the first draw: the states warm-up has reached are what there is.
-        keep([1], settings.steps_per_draw if begun.warmed_up else 1)
-        done = 1
-    trace = replace(
-        so_far(),
-        weights=[np.ones(len(trace)) for trace in traces],
-        counts=np.array([ladder.chains.counts.sum(axis=0) for ladder in ladders]),
-        seconds=begun.seconds + watch.seconds,
-        interrupted=watch.interrupted,
-        timed_out=not (complete or watch.interrupted),
-        settled=enough,
-        ladders=[
-            LadderRecord(
-                power=ladder.ladder.power.copy(),
-                swap_rate=1.0 - ladder.ladder.rejected / np.maximum(ladder.ladder.tried, 1),
-                round_trips=int(ladder.ladder.clock[1]),
+        if any(ladder.optimised > 0.0 for ladder in ladders):
+            raise RuntimeError(
+                "constants of proposals are still optimised, as in a search: draws would not be of "
+                "the posterior; set the share to 0 by Replicas.optimise before drawing"
             )
-            for ladder in ladders
-        ],
-    )
-    _tell(run, ladders, begun, "drawing", done, draws, ended=True)
-    return trace
+        problem, traces, state, watch = ladders[0].problem, begun.chains, begun.state, run.watch
+        done, spent, spent_at_look, enough = state.made, state.spent, state.spent, begun.settled
+        may_restart = state.may_restart and begun.restarts < _MOST_RESTARTS
+        floor = exact_rss(problem) if state.exact else -1.0
+
+        def is_complete() -> bool:
+            # A user who continues with draws that agree wants more of them.
+            return max(spent, done) >= draws or (enough and not begun.settled)
+
+        def so_far(more: int = 0) -> Trace:
+            return self.paused(made=done + more, spent=spent_at_look, may_restart=may_restart)
+
+        def keep(rounds: list[int], steps: int = steps) -> None:
+            orders = [Round(steps, n, keep=True) for n in rounds]
+            run.workers.advance_rounds(
+                ladders, orders, lambda i, order: traces[i].extend(ladders[i].output, order.n_draws)
+            )
+
+        def after(more: int) -> None:
+            self.tell("drawing", done + more, draws)
+            if more < n:  # else the look at them comes first
+                run.offer_state(lambda: RunState(so_far(more)))
+
+        while not is_complete():
+            run.offer_state(lambda: RunState(so_far()))
+            if watch.should_stop():
+                break
+            since_look = done % _DRAWS_PER_LOOK
+            n = min(_DRAWS_PER_LOOK - since_look, draws - done)
+            made = self.in_rounds(keep, n, after)
+            cost = mean_cost(ladders)
+            done += made
+            spent = spent_at_look + (since_look + made) * cost
+            if since_look + made == _DRAWS_PER_LOOK:
+                spent_at_look = spent
+            trips = sum(int(ladder.ladder.clock[1]) for ladder in ladders)
+            has_pairs = self.settings.temperatures > 1
+            enough = settled(traces, problem, floor, trips if has_pairs else None, _DRAWS_PER_LOOK)
+            may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
+            if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
+                means = [_mean_score(problem, trace) for trace in traces]
+                if _catch_up(ladders, means, _FAR_BEHIND):
+                    self.begun = replace(
+                        begun,
+                        chains=_new_chains(len(ladders)),
+                        state=replace(state, made=0, spent=0.0, may_restart=True),
+                        restarts=begun.restarts + 1,
+                        settled=False,
+                    )
+                    return None
+        timed_out = not (is_complete() or watch.interrupted)
+        if done == 0:
+            # Stopped before the first draw: the states warm-up has reached are what there is.
+            keep([1], steps if begun.warmed_up else 1)
+            done = 1
+        trace = replace(
+            so_far(),
+            weights=[np.ones(len(trace)) for trace in traces],
+            counts=np.array([ladder.chains.counts.sum(axis=0) for ladder in ladders]),
+            seconds=begun.seconds + watch.seconds,
+            interrupted=watch.interrupted,
+            timed_out=timed_out,
+            settled=enough,
+            ladders=[ladder.record() for ladder in ladders],
+        )
+        self.tell("drawing", done, draws, ended=True)
+        return trace
+
+    def in_rounds(
+        self,
+        advance: Callable[[list[int]], object],
+        n_draws: int,
+        after: Callable[[int], object],
+        share: float = 1.0,
+    ) -> int:
+        """Let all ladders make draws; return how many.
+
+        `advance` is called with the draws of as many rounds at once as take little time together,
+        or with a part of a round that takes long. The length of a round does not depend on the
+        clock.
+        """
+        length = round_length(len(self.ladders[0].problem.data.y))
+        first = length if self.run.watch.timeout is None else min(length, _FIRST_DRAWS)
+        return run_in_rounds(
+            lambda n: advance([min(length, n - i) for i in range(0, n, length)]),
+            n_draws, self.run.watch, after, first=first, multiple=length, share=share,
+        )  # fmt: skip
+
+    def paused(self, **changes: Any) -> Trace:
+        """Return a trace as it is now, with what it takes to resume it; draws have no weights."""
+        states = [ladder.state() for ladder in self.ladders]
+        state = replace(self.begun.state, ladders=states, **changes)
+        return replace(self.begun, weights=[], state=state)
+
+    def tell(self, phase: str, done: int, total: int, ended: bool = False) -> None:
+        """Report how far a phase has come."""
+        self.run.report(Status(phase, done, total, self._look, ended))
+
+    def _look(self) -> Look:
+        """Return the coldest state of the best ladder, and how it goes with all of them."""
+        ladders, searched = self.ladders, self.begun.search_counts
+        proposed = 0 if searched is None else int(searched[PROPOSED].sum())
+        proposed += sum(int(ladder.chains.counts[:, PROPOSED].sum()) for ladder in ladders)
+        tried = np.concatenate([ladder.ladder.tried for ladder in ladders])
+        rejected = np.concatenate([ladder.ladder.rejected for ladder in ladders])
+        rates = 1.0 - rejected[tried > 0] / tried[tried > 0]
+        best = max(ladders, key=lambda ladder: ladder.score)
+        return Look(best.trees(), proposed, float(rates.mean()) if len(rates) else None)
+
+
+def round_length(n_rows: int) -> int:
+    """Return draws per round: fewer for large tables, so that a time limit can be kept."""
+    return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_FOR_FULL_ROUNDS // n_rows))
 
 
 def _mean_score(problem: Problem, trace: ChainTrace) -> float:
     """Return the mean log posterior, up to a constant, of some of the last draws of a chain."""
-    some = slice(max(0, len(trace) - _DRAWS_A_LOOK), None, _DRAWS_A_LOOK // _DRAWS_A_SCORE)
+    some = slice(max(0, len(trace) - _DRAWS_PER_LOOK), None, _DRAWS_PER_LOOK // _DRAWS_PER_SCORE)
     priors = [
         problem.log_prior(split_terms(nodes, terms))
         for nodes, terms in zip(trace.nodes[some], trace.n_terms[some], strict=True)
     ]
     return float(np.mean(trace.log_likelihood[some] + priors))
-
-
-# Both.
-
-
-def round_length(n_rows: int) -> int:
-    """Return draws per round: fewer for large tables, so that a time limit can be kept."""
-    return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_A_ROUND // n_rows))
-
-
-def _in_rounds(
-    advance: Callable[[list[int]], object],
-    n_draws: int,
-    ladders: list[Replicas],
-    run: RunContext,
-    after: Callable[[int], object],
-    share: float = 1.0,
-) -> int:
-    """Let all ladders make draws; return how many.
-
-    `advance` is called with the draws of as many rounds at once as take little time together, or
-    with a part of a round that takes long. The length of a round does not depend on the clock.
-    """
-    length = round_length(len(ladders[0].problem.data.y))
-    first = length if run.watch.timeout is None else min(length, _FIRST_DRAWS)
-
-    def advance_by(n: int) -> None:
-        advance([min(length, n - i) for i in range(0, n, length)])
-
-    return run_in_rounds(
-        advance_by, n_draws, run.watch, after, first=first, multiple=length, share=share
-    )
 
 
 def _catch_up(ladders: list[Replicas], scores: list[float], nats: float) -> bool:
@@ -361,33 +345,3 @@ def _catch_up(ladders: list[Replicas], scores: list[float], nats: float) -> bool
     for i in behind:
         ladders[i].spread(best, NEAR)
     return bool(behind)
-
-
-def _paused(begun: Trace, ladders: list[Replicas], **changes: Any) -> Trace:
-    """Return a trace as it is now, with what it takes to resume it; draws have no weights yet."""
-    states = [ladder.state() for ladder in ladders]
-    return replace(begun, weights=[], state=replace(begun.state, ladders=states, **changes))
-
-
-def _tell(
-    run: RunContext,
-    ladders: list[Replicas],
-    begun: Trace,
-    phase: str,
-    done: int,
-    total: int,
-    ended: bool = False,
-) -> None:
-    """Report how far a phase has come."""
-
-    def look() -> Look:
-        """Return the coldest state of the best ladder, and how it goes with all of them."""
-        searched = 0 if begun.search_counts is None else int(begun.search_counts[PROPOSED].sum())
-        proposed = sum(int(ladder.chains.counts[:, PROPOSED].sum()) for ladder in ladders)
-        tried = np.concatenate([ladder.ladder.tried for ladder in ladders])
-        rejected = np.concatenate([ladder.ladder.rejected for ladder in ladders])
-        rates = 1.0 - rejected[tried > 0] / tried[tried > 0]
-        best = max(ladders, key=lambda ladder: ladder.score)
-        return Look(best.trees(), searched + proposed, float(rates.mean()) if len(rates) else None)
-
-    run.report(Status(phase, done, total, look, ended))

@@ -12,9 +12,6 @@ from ..kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS
 from ..kernels.run import KEPT
 from ..kernels.tree import NODE
 
-#: Arrays a loop writes states to: nodes, numbers of terms, numbers.
-Output = tuple[np.ndarray, np.ndarray, np.ndarray]
-
 
 @dataclass
 class ChainTrace:
@@ -43,25 +40,25 @@ class ChainTrace:
     def __len__(self) -> int:
         return len(self.n_terms)
 
-    def extend(self, output: Output, n_draws: int, out_times: np.ndarray | None = None) -> None:
+    def extend(self, output: tuple[np.ndarray, ...], n_draws: int) -> None:
         """Pack the first rows of the output of a loop, those that are to be kept."""
         rows: list[int] = []
         for i in range(n_draws):
             self.made += 1
             if len(self) + len(rows) == self.most and self.made % self.stride == 0:
-                self._pack(output, out_times, rows)
+                self._pack(output, rows)
                 self._thin()
                 rows = []
             if self.made % self.stride == 0:
                 rows.append(i)
-        self._pack(output, out_times, rows)
+        self._pack(output, rows)
 
-    def _pack(self, output: Output, out_times: np.ndarray | None, rows: list[int]) -> None:
+    def _pack(self, output: tuple[np.ndarray, ...], rows: list[int]) -> None:
         """Keep copies of these rows, in one piece, which is faster than one by one."""
         if not rows:
             return
         some = slice(rows[0], rows[-1] + 1, self.stride)
-        nodes, n_terms, numbers = (array[some] for array in output)
+        nodes, n_terms, numbers, *times = (array[some] for array in output)
         sizes = state_sizes(nodes["op"], n_terms)
         width = int(sizes.max())
         packed = nodes[:, :width][np.arange(width) < sizes[:, None]]
@@ -69,8 +66,8 @@ class ChainTrace:
         self.nodes += [packed[a:b] for a, b in zip([0, *ends], ends, strict=False)]
         self.n_terms += n_terms.tolist()
         self.numbers += list(numbers.copy())
-        if out_times is not None:
-            self.times += out_times[some].tolist()
+        for array in times:
+            self.times += array.tolist()
 
     def _thin(self) -> None:
         """Drop every second draw, the last one not."""
@@ -248,23 +245,12 @@ class RunState:
     """Whether the trace is that of the whole run."""
 
 
-def empty_output(n_rows: int, n_nodes: int, n_numbers: int) -> Output:
-    """Return arrays for a loop to write states to."""
+def empty_output(
+    n_rows: int, n_nodes: int, n_numbers: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return arrays for a loop to write states to: nodes, numbers of terms, numbers."""
     return (
         np.zeros((n_rows, n_nodes), NODE),
         np.zeros(n_rows, np.int64),
         np.zeros((n_rows, n_numbers)),
     )
-
-
-def packed_output(output: Output, n_rows: int) -> Output:
-    """Return the first rows of an output, copied, as wide as their states are."""
-    nodes, terms, numbers = (array[:n_rows] for array in output)
-    width = int(state_sizes(nodes["op"], terms).max(initial=0))
-    return nodes[:, :width].copy(), terms.copy(), numbers.copy()
-
-
-def unpack(output: tuple[np.ndarray, ...], packed: tuple[np.ndarray, ...]) -> None:
-    """Write packed rows to the first rows of an output."""
-    for mine, sent in zip(output, packed, strict=True):
-        mine[tuple(map(slice, sent.shape))] = sent

@@ -82,7 +82,7 @@ STAGES = {
     "library": (Library, "__init__"),
     "shorter states": (search.Search, "_replace_equal_parts"),
     "start": (tempered, "_begin_at"),
-    "settling": (tempered, "_settle"),
+    "settling": (tempered.Phases, "settle"),
     "drawing": (Workers, "advance_rounds"),
     "checkpoint": (CheckpointWriter, "finish"),
     "models": (posterior, "_fit_all"),
@@ -351,10 +351,10 @@ def test_short_rounds_are_made_several_at_once(clock):
     data = SimpleNamespace(y=np.zeros(100))
     ladder = SimpleNamespace(problem=SimpleNamespace(data=data))
     run = RunContext(None, Watch(None))
-    tempered._in_rounds(advance, 600, [ladder], run, lambda n: None)
+    tempered.Phases(None, [ladder], None, run).in_rounds(advance, 600, lambda n: None)
     assert calls == [[64], [64] * 7, [64, 24]]
     limited = RunContext(None, Watch(1000.0))
-    tempered._in_rounds(advance, 64, [ladder], limited, lambda n: None)
+    tempered.Phases(None, [ladder], None, limited).in_rounds(advance, 64, lambda n: None)
     assert calls[3] == [4]
 
 

@@ -38,17 +38,15 @@ class Watch:
         self.interrupted = False
         #: Whether anything was cut short for that: the run is then not as it would have been.
         self.heeded = False
-        self._previous: Any = None
-        self._installed = False
 
     def __enter__(self) -> Watch:
-        if threading.current_thread() is threading.main_thread():
+        self._in_main = threading.current_thread() is threading.main_thread()
+        if self._in_main:
             self._previous = signal.signal(signal.SIGINT, self._on_interrupt)
-            self._installed = True
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._installed:
+        if self._in_main:
             # None: a handler that was not installed from Python and cannot be put back.
             signal.signal(signal.SIGINT, self._previous or signal.SIG_DFL)
 

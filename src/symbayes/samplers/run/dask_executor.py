@@ -11,8 +11,9 @@ import contextlib
 import math
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
+from functools import partial
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, as_completed
@@ -40,10 +41,9 @@ class DaskExecutor(Executor):
         self._client = client
         self._name = f"symbayes-{uuid.uuid4().hex}"
         self._submissions = 0
-        # Futures keep what is on the cluster there: tables, copies of them by worker, and answers
+        # Futures keep what is on the cluster there: tables, with copies by worker, and answers
         # that were fetched already.
-        self._tables: dict[ProblemKey, Future] = {}
-        self._copies: dict[ProblemKey, dict[str, Future]] = {}
+        self._tables: dict[ProblemKey, tuple[Future, dict[str, Future]]] = {}
         self._fetched: list[Future] = []
         # Addresses of workers: those that hang, and one for each thread, when they were counted.
         self._hanging: set[str] = set()
@@ -53,28 +53,23 @@ class DaskExecutor(Executor):
     def close(self) -> None:
         # Workers drop what nobody has a future of.
         self._tables.clear()
-        self._copies.clear()
         self._fetched.clear()
 
     def forget(self, key: ProblemKey) -> None:
         super().forget(key)
         self._tables.pop(key, None)
-        self._copies.pop(key, None)
 
     def slots(self) -> int:
         if time.monotonic() > self._counted + _SECONDS_A_LOOK:
             self._count_threads()
-        return len(self._usable_threads())
+        return len(self._threads)
 
     def _count_threads(self) -> None:
-        """Note the address of each thread, first the first of every worker, then the second."""
-        threads = self._client.nthreads()
+        """Note the address of each usable thread: the first of every worker, then the second."""
+        threads = {a: n for a, n in self._client.nthreads().items() if a not in self._hanging}
         most = max(threads.values(), default=0)
         self._threads = [address for k in range(most) for address, n in threads.items() if n > k]
         self._counted = time.monotonic()
-
-    def _usable_threads(self) -> list[str]:
-        return [address for address in self._threads if address not in self._hanging]
 
     def run(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
         answers: dict[int, bytes] = {}
@@ -107,7 +102,10 @@ class DaskExecutor(Executor):
         try:
             while waiting:
                 try:
-                    for future, answer in self._completed(waiting):
+                    for future, answer in as_completed(
+                        list(waiting), self._client.loop, with_results=True, raise_errors=False,
+                        timeout=_SECONDS_A_LOOK,
+                    ):  # fmt: skip
                         answers[waiting[future]] = _checked(future, answer)
                         self._note_seconds(batches[waiting.pop(future)], time.monotonic() - began)
                         self._fetched.append(future)
@@ -126,23 +124,17 @@ class DaskExecutor(Executor):
                 with contextlib.suppress(*_LOST):
                     self._client.cancel(list(waiting))
 
-    def _completed(self, futures: Iterable[Future]) -> Iterator[tuple[Future, Any]]:
-        return as_completed(
-            list(futures), self._client.loop, with_results=True, raise_errors=False,
-            timeout=_SECONDS_A_LOOK,
-        )  # fmt: skip
-
     def _submit(self, batches: Mapping[int, Batch], problems: Problems) -> dict[int, Future]:
-        threads = self._usable_threads()
+        threads = self._threads
         if self._hanging and not threads:
             raise ClusterError(
                 "all workers of the Dask cluster hang; look at their logs and start others"
             )
         keys = [key for batch in batches.values() for key in batch.keys]
         for key in set(keys) - set(self._tables):
-            self._tables[key] = self._send(problems[key], keys.count(key) > 1)
+            self._tables[key] = self._send(problems[key], keys.count(key) > 1), {}
         tables = [
-            [self._copy(key, threads[i % len(threads)]) if threads else self._tables[key]
+            [self._copy(key, threads[i % len(threads)]) if threads else self._tables[key][0]
              for key in batch.keys]
             for i, batch in batches.items()
         ]  # fmt: skip
@@ -161,24 +153,19 @@ class DaskExecutor(Executor):
 
         Of several copies of the same thing it keeps one, after two seconds.
         """
-        copies = self._copies.setdefault(key, {})
+        table, copies = self._tables[key]
         if address not in copies:
             copies[address] = self._client.submit(
-                _itself, self._tables[key], workers=[address], allow_other_workers=True,
-                pure=False,
-            )  # fmt: skip
+                _itself, table, workers=[address], allow_other_workers=True, pure=False
+            )
         return copies[address]
 
     def _send(self, problem: Problem, broadcast: bool) -> Future:
-        where = None
-        if self._hanging:
-            where = [address for address in self._client.nthreads() if address not in self._hanging]
-
-        def scatter() -> Any:
-            return self._client.scatter(
-                problem, workers=where, broadcast=broadcast, hash=False, asynchronous=True
-            )
-
+        where = sorted(set(self._client.nthreads()) - self._hanging) if self._hanging else None
+        scatter = partial(
+            self._client.scatter, problem, workers=where, broadcast=broadcast, hash=False,
+            asynchronous=True,
+        )  # fmt: skip
         try:
             return self._client.sync(scatter, callback_timeout=_SECONDS_TO_SEND)
         except KeyError as error:
@@ -187,9 +174,8 @@ class DaskExecutor(Executor):
     def _leave_out(self, futures: list[Future]) -> None:
         """Note which workers these tasks, or their results, are with; they are not used again."""
         keys = {future.key for future in futures}
-        for address, processing in self._client.processing().items():
-            if keys & set(processing):
-                self._hanging.add(address)
+        at_work = self._client.processing().items()
+        self._hanging.update(address for address, tasks in at_work if keys & set(tasks))
         for addresses in self._client.who_has(futures).values():
             self._hanging.update(addresses)
         self.close()  # some futures may be with such a worker alone

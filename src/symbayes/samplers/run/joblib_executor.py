@@ -35,7 +35,6 @@ class JoblibExecutor(Executor):
         super().__init__()
         self._n_jobs = n_jobs
         self._folder = Path(tempfile.mkdtemp(prefix="symbayes-"))
-        self._written: set[ProblemKey] = set()
         self._parallel = self._start()
 
     def _start(self) -> joblib.Parallel:
@@ -51,8 +50,7 @@ class JoblibExecutor(Executor):
 
     def run(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
         for attempt in range(1, _MOST_ATTEMPTS + 1):  # all anew if a process dies or hangs
-            began = time.monotonic()
-            patience = self._patience(batches)
+            began, patience = time.monotonic(), self._patience(batches)
             self._parallel.timeout = None if math.isinf(patience) else patience
             try:
                 answers = self._attempt(batches, problems)
@@ -64,55 +62,47 @@ class JoblibExecutor(Executor):
                         "memory), or use fewer with n_jobs"
                     ) from error
                 self._parallel = self._start()
-                continue
-            for batch in batches:
-                self._note_seconds(batch, time.monotonic() - began)
-            return answers
-        raise AssertionError("not reached")
+            else:
+                break
+        for batch in batches:
+            self._note_seconds(batch, time.monotonic() - began)
+        return answers
 
     def _attempt(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
-        calls = (
-            joblib.delayed(_open_and_run)(
-                batch, [self._file(key, problems[key]) for key in batch.keys]
-            )
+        answers: list[bytes | None] = list(self._parallel(
+            joblib.delayed(_open_and_run)(batch, [self._file(k, problems[k]) for k in batch.keys])
             for batch in batches
-        )
-        answers: list[bytes | None] = list(self._parallel(calls))
+        ))  # fmt: skip
         unseen = [i for i, answer in enumerate(answers) if answer is None]
-        if unseen:
-            again = (
-                joblib.delayed(run_batch)(batches[i], {k: problems[k] for k in batches[i].keys})
-                for i in unseen
-            )
-            for i, answer in zip(unseen, self._parallel(again), strict=True):
-                answers[i] = answer
+        given = (
+            joblib.delayed(run_batch)(batches[i], {k: problems[k] for k in batches[i].keys})
+            for i in unseen
+        )
+        for i, answer in zip(unseen, self._parallel(given) if unseen else (), strict=True):
+            answers[i] = answer
         return [answer for answer in answers if answer is not None]
 
     def _file(self, key: ProblemKey, problem: Problem) -> Path:
-        path = self._folder / f"{key.number}.joblib"
-        if key not in self._written:
+        path = self._path(key)
+        if not path.exists():
             joblib.dump(problem, path)
-            self._written.add(key)
         return path
+
+    def _path(self, key: ProblemKey) -> Path:
+        return self._folder / f"{key.number}.joblib"
 
     def forget(self, key: ProblemKey) -> None:
         super().forget(key)
-        if key in self._written:
-            self._written.remove(key)
-            with contextlib.suppress(OSError):  # some systems keep a file that is in use
-                (self._folder / f"{key.number}.joblib").unlink()
+        with contextlib.suppress(OSError):  # some systems keep a file that is in use
+            self._path(key).unlink()
 
 
 def _open_and_run(batch: Batch, paths: list[Path]) -> bytes | None:
     """Carry out a batch; return None if this process cannot see the files of what it lacks."""
-    missing = set(unknown(batch.keys))
+    path_of = dict(zip(batch.keys, paths, strict=True))
     try:
         # Copied where it is written to, which it never is: pages are shared with all others.
-        problems = {
-            key: joblib.load(path, mmap_mode="c")
-            for key, path in zip(batch.keys, paths, strict=True)
-            if key in missing
-        }
+        problems = {key: joblib.load(path_of[key], mmap_mode="c") for key in unknown(batch.keys)}
     except FileNotFoundError:
         return None
     return run_batch(batch, problems)

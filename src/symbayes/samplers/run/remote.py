@@ -19,7 +19,8 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +28,10 @@ from threadpoolctl import ThreadpoolController
 
 from ...inputs.problem import Problem
 from ...kernels.chain import Data
-from ..ladder import same_state
+from ..ladder import Chains, same_state
 from ..search.library import LibraryCache
-from .scheduler import Advanceable, carry_out
+from ..trace import LadderState
+from .scheduler import carry_out
 
 # A batch that takes this many times as long as any other of its problem, and at least this many
 # seconds, counts as hanging.
@@ -62,8 +64,8 @@ class RoundRequest(NamedTuple):
     """Let a ladder in this state carry out an order."""
 
     key: ProblemKey
-    kind: type[Advanceable]
-    state: Any
+    kind: type[Chains]
+    state: LadderState
     order: Any
 
 
@@ -72,13 +74,13 @@ class RoundResult(NamedTuple):
 
     done: int | None
     """The number of draws; None where there was no start."""
-    state: Any
+    state: LadderState
     draws: tuple[np.ndarray, ...]
     seconds: float
 
 
 class Batch(NamedTuple):
-    """Tasks that one process does one after the other; fewer and larger messages cost less."""
+    """Requests for one process, one after the other; fewer and larger messages cost less."""
 
     keys: tuple[ProblemKey, ...]
     """The problems that are needed, each once."""
@@ -92,10 +94,19 @@ class Batch(NamedTuple):
 
 
 class Executor(ABC):
-    """Other processes that carry out batches, and the time they take for them."""
+    """Other processes, to which the states of ladders are sent to carry out orders."""
 
     def __init__(self) -> None:
+        self._run_id = uuid.uuid4().hex
+        # By the id of a problem, which is kept so that its id is not given to another.
+        self._sent: dict[int, tuple[ProblemKey, Problem]] = {}
+        self._count = 0
+        # The longest that a batch of a problem has taken, and what each request took at last.
         self._seconds: dict[ProblemKey, float] = {}
+        self._last_seconds: list[float] = []
+        # Rounds that were done ahead, and the requests that they are the answers to.
+        self._ahead: deque[list[RoundResult]] = deque()
+        self._expected: list[RoundRequest] = []
 
     @abstractmethod
     def slots(self) -> int:
@@ -105,13 +116,66 @@ class Executor(ABC):
     def run(self, batches: Sequence[Batch], problems: Problems) -> list[bytes]:
         """Return what `run_batch` answers to each batch; what is lost on the way is done again."""
 
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of everything."""
+
     def forget(self, key: ProblemKey) -> None:
         """Let go of what was done to send a problem."""
         self._seconds.pop(key, None)
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of everything."""
+    def advance(
+        self, ladders: Sequence[Chains], orders: Sequence[Any], again: int
+    ) -> list[int | None]:
+        """Do what `Workers.advance` promises."""
+        requests = [
+            RoundRequest(self._key(ladder.problem), type(ladder), ladder.state(), order)
+            for ladder, order in zip(ladders, orders, strict=True)
+        ]
+        foreseen = len(requests) == len(self._expected)
+        if not (self._ahead and foreseen and all(map(_is_same, requests, self._expected))):
+            self._ahead = self._carry_out(requests, again)
+        results = self._ahead.popleft()
+        self._expected = []
+        for ladder, request, result in zip(ladders, requests, results, strict=True):
+            ladder.restore(result.state)
+            ladder.receive_draws(result.draws)
+            self._expected.append(request._replace(state=result.state))
+        used = {request.key for request in requests}
+        for i, (key, _) in list(self._sent.items()):
+            if key not in used:
+                del self._sent[i]
+                self.forget(key)
+        return [result.done for result in results]
+
+    def _key(self, problem: Problem) -> ProblemKey:
+        if id(problem) not in self._sent:
+            self._count += 1
+            key = ProblemKey(self._run_id, self._count, len(problem.data.y))
+            self._sent[id(problem)] = (key, problem)
+        return self._sent[id(problem)][0]
+
+    def _carry_out(self, requests: list[RoundRequest], again: int) -> deque[list[RoundResult]]:
+        """Return the results of all requests, and of rounds after them as far as they were done."""
+        if len(self._last_seconds) != len(requests):
+            self._last_seconds = [_LONG] * len(requests)
+        seconds = self._last_seconds
+        groups = share_out(seconds, min(len(requests), max(1, self.slots())))
+        longest = max(sum(seconds[i] for i in group) for group in groups)
+        rounds = 1 + min(again, int(_SECONDS_AHEAD / max(longest, _NO_TIME)))
+        batches = []
+        for group in groups:
+            some = [requests[i] for i in group]
+            keys = tuple({request.key: None for request in some})
+            batches.append(Batch(keys, pickle.dumps(some), rounds))
+        results: list[list[RoundResult]] = [[] for _ in requests]
+        answers = self.run(batches, dict(self._sent.values()))
+        for group, answer in zip(groups, answers, strict=True):
+            for i, result in zip(group, pickle.loads(answer), strict=True):
+                results[i] = result
+        # The next round of a ladder will take about as long as this one.
+        self._last_seconds = [sum(one.seconds for one in every) / len(every) for every in results]
+        return deque(map(list, zip(*results, strict=False)))
 
     def _note_seconds(self, batch: Batch, seconds: float) -> None:
         for key in batch.keys:
@@ -119,79 +183,12 @@ class Executor(ABC):
 
     def _patience(self, batches: Iterable[Batch]) -> float:
         """Return how long to wait for batches; without end as long as nothing has come back."""
-        keys = {key for batch in batches for key in batch.keys}
-        longest = max(self._seconds.get(key) or self._estimate(key) for key in keys)
+        longest = 0.0
+        for key in {key for batch in batches for key in batch.keys}:
+            # Of a new problem, others and their numbers of rows tell.
+            known = (s * max(1.0, key.n_rows / one.n_rows) for one, s in self._seconds.items())
+            longest = max(longest, self._seconds.get(key) or max(known, default=math.inf))
         return max(_LEAST_PATIENCE, _PATIENCE * longest)
-
-    def _estimate(self, key: ProblemKey) -> float:
-        """Return seconds for a problem that is new, from others and their numbers of rows."""
-        known = [s * max(1.0, key.n_rows / other.n_rows) for other, s in self._seconds.items()]
-        return max(known, default=math.inf)
-
-
-class Remote:
-    """Advances ladders by sending their states to the processes of an executor."""
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-        self._run = uuid.uuid4().hex
-        self._count = 0
-        # By the id of a problem, which is kept so that its id is not given to another.
-        self._sent: dict[int, tuple[ProblemKey, Problem]] = {}
-        self._last_seconds: list[float] = []
-        # Rounds that were done ahead, and the requests that they are the answers to.
-        self._ahead: deque[list[RoundResult]] = deque()
-        self._expected: list[RoundRequest] = []
-
-    def advance(
-        self, ladders: Sequence[Advanceable], orders: Sequence[Any], again: int
-    ) -> list[int | None]:
-        """Do what `Workers.advance` promises."""
-        requests = [
-            RoundRequest(self._key(ladder.problem), type(ladder), ladder.state(), order)
-            for ladder, order in zip(ladders, orders, strict=True)
-        ]
-        if not (self._ahead and _same_requests(requests, self._expected)):
-            self._ahead = self._carry_out(requests, again)
-        results = self._ahead.popleft()
-        self._expected = [
-            request._replace(state=result.state)
-            for request, result in zip(requests, results, strict=True)
-        ]
-        for ladder, result in zip(ladders, results, strict=True):
-            ladder.restore(result.state)
-            ladder.receive_draws(result.draws)
-        used = {request.key for request in requests}
-        for i, (key, _) in list(self._sent.items()):
-            if key not in used:
-                del self._sent[i]
-                self._executor.forget(key)
-        return [result.done for result in results]
-
-    def _key(self, problem: Problem) -> ProblemKey:
-        if id(problem) not in self._sent:
-            self._count += 1
-            key = ProblemKey(self._run, self._count, len(problem.data.y))
-            self._sent[id(problem)] = (key, problem)
-        return self._sent[id(problem)][0]
-
-    def _carry_out(self, requests: list[RoundRequest], again: int) -> deque[list[RoundResult]]:
-        """Return the results of all requests, and of rounds after them as far as they were done."""
-        n = min(len(requests), max(1, self._executor.slots()))
-        if len(self._last_seconds) != len(requests):
-            self._last_seconds = [_LONG] * len(requests)
-        groups = share_out(self._last_seconds, n)
-        longest = max(sum(self._last_seconds[i] for i in group) for group in groups)
-        rounds = 1 + min(again, int(_SECONDS_AHEAD / max(longest, _NO_TIME)))
-        batches = [_batch([requests[i] for i in group], rounds) for group in groups]
-        results: list[list[RoundResult]] = [[] for _ in requests]
-        answers = self._executor.run(batches, dict(self._sent.values()))
-        for group, answer in zip(groups, answers, strict=True):
-            for i, result in zip(group, pickle.loads(answer), strict=True):
-                results[i] = result
-        # The next round of a ladder will take about as long as this one.
-        self._last_seconds = [sum(one.seconds for one in every) / len(every) for every in results]
-        return deque(list(one) for one in zip(*results, strict=False))
 
 
 def share_out(seconds: Sequence[float], n: int) -> list[list[int]]:
@@ -205,26 +202,19 @@ def share_out(seconds: Sequence[float], n: int) -> list[list[int]]:
     return groups
 
 
-def _batch(requests: list[RoundRequest], rounds: int) -> Batch:
-    return Batch(tuple({request.key: None for request in requests}), pickle.dumps(requests), rounds)
-
-
-def _same_requests(first: list[RoundRequest], second: list[RoundRequest]) -> bool:
-    return len(first) == len(second) and all(
-        one._replace(state=None) == two._replace(state=None) and same_state(one.state, two.state)
-        for one, two in zip(first, second, strict=True)
-    )
+def _is_same(one: RoundRequest, two: RoundRequest) -> bool:
+    same = (one.key, one.kind, one.order) == (two.key, two.kind, two.order)
+    return same and same_state(one.state, two.state)
 
 
 # In another process.
 
 
-@dataclass
-class _Kept:
+class _Kept(NamedTuple):
     """A problem, with ladders that are not at work."""
 
     problem: Problem
-    idle: list[Advanceable] = field(default_factory=list)
+    idle: list[Chains]
 
 
 class _Memory:
@@ -237,7 +227,7 @@ class _Memory:
         self._kept: OrderedDict[ProblemKey, _Kept] = OrderedDict()
         self.libraries = LibraryCache()
 
-    def has(self, key: ProblemKey) -> bool:
+    def __contains__(self, key: ProblemKey) -> bool:
         return key in self._kept
 
     def get(self, key: ProblemKey) -> _Kept:
@@ -254,7 +244,7 @@ class _Memory:
             if key not in self._kept:
                 if while_held:
                     weakref.finalize(problem, self._drop, key).atexit = False
-                self._kept[key] = _Kept(_writeable(problem))
+                self._kept[key] = _Kept(_writeable(problem), [])
             kept = self._kept[key]
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
@@ -266,12 +256,11 @@ class _Memory:
 
 
 _memory = _Memory()
-_controllers: list[ThreadpoolController] = []
 
 
 def unknown(keys: Iterable[ProblemKey]) -> list[ProblemKey]:
     """Return the problems that this process does not have."""
-    return [key for key in keys if not _memory.has(key)]
+    return [key for key in keys if key not in _memory]
 
 
 def run_batch(batch: Batch, problems: Problems, while_held: bool = False) -> bytes:
@@ -308,25 +297,25 @@ def _run_request(request: RoundRequest, kept: _Kept, rounds: int) -> list[RoundR
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
     """Keep Ctrl-C for the process that `fit` was called in, and linear algebra to one thread."""
-    if not _controllers:
-        _controllers.append(ThreadpoolController())
     in_main = threading.current_thread() is threading.main_thread()
     previous = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main else None
     try:
-        with _controllers[0].limit(limits=1, user_api="blas"):
+        with _threadpools().limit(limits=1, user_api="blas"):
             yield
     finally:
         if in_main:
             signal.signal(signal.SIGINT, previous or signal.SIG_DFL)
 
 
+_threadpools = cache(ThreadpoolController)  # finding them takes a while
+
+
 def _writeable(problem: Problem) -> Problem:
     """Return a problem with arrays as the kernels were compiled for: plain, and writeable."""
 
     def plain(value: Any) -> Any:
-        if not isinstance(value, np.ndarray):
-            return value
-        return np.require(np.asarray(value), None, ["C", "A", "W"])
+        is_array = isinstance(value, np.ndarray)
+        return np.require(np.asarray(value), None, ["C", "A", "W"]) if is_array else value
 
     part = None if problem.part is None else Data(*map(plain, problem.part))
     return replace(problem, data=Data(*map(plain, problem.data)), part=part)

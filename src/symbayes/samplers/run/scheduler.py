@@ -7,9 +7,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from ..search.library import LibraryCache
 
@@ -21,34 +19,6 @@ class NoStart(RuntimeError):
 #: Work stops by itself now and then. It says where it has to go on (None), and where it could end
 #: (the number of its draws so far). What it returns is the number of its draws.
 Work = Generator["int | None", None, int]
-
-
-class Advanceable(Protocol):
-    """What is run: a ladder, or a chain of the paper's sampler."""
-
-    problem: Any
-
-    @classmethod
-    def blank(cls, problem: Any, state: Any) -> Advanceable:
-        """Return one that a state of this size can be restored to."""
-
-    def carry_out(self, order: Any, libraries: LibraryCache, in_parts: bool = False) -> Work:
-        """Do what a round asks for; return the number of draws, or raise NoStart.
-
-        In parts it stops more often. After every stop it may go on in another thread.
-        """
-
-    def state(self) -> Any:
-        """Return all that it takes to make the same draws in another process, or later."""
-
-    def restore(self, state: Any) -> None:
-        """Continue from the state of another one on the same problem."""
-
-    def packed_draws(self, order: Any, n_draws: int) -> tuple[np.ndarray, ...]:
-        """Return the draws of a round, as they are sent."""
-
-    def receive_draws(self, packed: tuple[np.ndarray, ...]) -> None:
-        """Take the draws of a round that another process has carried out."""
 
 
 @dataclass(order=True)
@@ -73,14 +43,9 @@ def never() -> bool:
 
 
 class Scheduler:
-    """Pieces of work, and what becomes of them.
+    """Pieces of work, and in `results` what they have returned; None for those without a start.
 
-    Parameters
-    ----------
-    work : sequence of generators
-        What they return are the results; of one that has no start it is None.
-    stop : callable
-        Whether work is to end where it could.
+    Where `stop` returns true, work ends as soon as it could.
     """
 
     def __init__(self, work: Sequence[Work], stop: Callable[[], bool] = never):
@@ -103,7 +68,11 @@ class Scheduler:
                 self.stop()
                 raise
             finally:
-                self._end(job, goes_on)
+                with self._change:
+                    self._at_work -= 1
+                    if goes_on:
+                        heappush(self._ready, job)
+                    self._change.notify_all()
 
     def stop(self) -> None:
         """Let threads end after the parts they are at."""
@@ -120,13 +89,6 @@ class Scheduler:
                 return None
             self._at_work += 1
             return heappop(self._ready)
-
-    def _end(self, job: Job, goes_on: bool) -> None:
-        with self._change:
-            self._at_work -= 1
-            if goes_on:
-                heappush(self._ready, job)
-            self._change.notify_all()
 
     def _do_part(self, job: Job) -> bool:
         """Do one part of a job; return whether there is more of it."""
@@ -147,7 +109,7 @@ class Scheduler:
         return True
 
 
-def carry_out(ladder: Advanceable, order: Any, libraries: LibraryCache) -> int | None:
+def carry_out(ladder: Any, order: Any, libraries: LibraryCache) -> int | None:
     """Let a ladder carry out an order; return the number of draws, None for no start."""
     scheduler = Scheduler([ladder.carry_out(order, libraries)])
     scheduler.run()

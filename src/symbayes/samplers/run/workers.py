@@ -14,28 +14,20 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from ...inputs.problem import Problem
+from ..ladder import Chains
 from ..search.library import LibraryCache
-from .remote import Executor, Remote
-from .scheduler import Advanceable, NoStart, Scheduler, Work, never
+from .remote import Executor
+from .scheduler import NoStart, Scheduler, Work, never
 
 # Seconds after which Python looks again whether there was a Ctrl-C.
 _LONGEST_WAIT = 0.25
 
 
 class Workers:
-    """Advance ladders, side by side where there are several threads or an executor.
-
-    Parameters
-    ----------
-    n_jobs : int
-        Threads; with one of them, everything is done in the thread of the caller.
-    executor : Executor, optional
-        Other processes in which orders are carried out, instead of in threads.
-    """
+    """Advance ladders: in the thread of the caller, in several threads, or by an executor."""
 
     def __init__(self, n_jobs: int = 1, executor: Executor | None = None):
         self.executor = executor
-        self._remote = None if executor is None else Remote(executor)
         self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
         self._n_jobs = n_jobs
         self._libraries = LibraryCache()
@@ -51,33 +43,29 @@ class Workers:
 
     def advance(
         self,
-        ladders: Sequence[Advanceable],
+        ladders: Sequence[Chains],
         orders: Sequence[Any],
         again: int = 0,
         stop: Callable[[], bool] = never,
     ) -> list[int | None]:
         """Let each ladder carry out its order; return the numbers of draws, None for no start.
 
-        When this returns, all ladders have moved on, and their outputs hold their draws.
-
-        Parameters
-        ----------
-        ladders, orders : sequences of the same length
-        again : int
-            How often the caller is likely to ask for the same once more, from where this leads.
-        stop : callable
-            Whether orders are to end early; other processes are not told.
+        When this returns, all ladders have moved on, and their outputs hold their draws. The caller
+        is likely to ask for the same `again` more times, from where this leads. When it is time to
+        `stop`, orders end early; other processes are not told.
         """
-        if self._remote is not None:
-            return self._remote.advance(ladders, orders, again)
+        if self.executor is not None:
+            return self.executor.advance(ladders, orders, again)
         # Several ladders per thread stop in between, so that a thread which is done early has
         # something to do.
         in_parts = len(ladders) > self._n_jobs and (self._n_jobs > 1 or stop is not never)
-        pairs = zip(ladders, orders, strict=True)
-        work = [ladder.carry_out(order, self._libraries, in_parts) for ladder, order in pairs]
+        work = [
+            ladder.carry_out(order, self._libraries, in_parts)
+            for ladder, order in zip(ladders, orders, strict=True)
+        ]
         return self._schedule(work, stop)
 
-    def advance_all(self, ladders: Sequence[Advanceable], order: Any) -> list[int]:
+    def advance_all(self, ladders: Sequence[Chains], order: Any) -> list[int]:
         """Let all ladders carry out the same order; each has to have a start."""
         done = [n for n in self.advance(ladders, [order] * len(ladders)) if n is not None]
         if len(done) < len(ladders):
@@ -86,14 +74,13 @@ class Workers:
 
     def advance_rounds(
         self,
-        ladders: Sequence[Advanceable],
+        ladders: Sequence[Chains],
         orders: Sequence[Any],
         after: Callable[[int, Any], object],
     ) -> None:
-        """Let all ladders carry out the same orders; each has to have a start.
+        """Let all ladders carry out the same orders, no thread waiting for another in between.
 
-        `after` is called with the number of a ladder and the order that it has carried out. No
-        thread waits for another one in between.
+        `after` is called with the number of a ladder and the order that it has carried out.
         """
         if self._pool is None:
             for order in orders:
@@ -103,7 +90,7 @@ class Workers:
             return
         in_parts = len(ladders) > self._n_jobs
 
-        def work(i: int, ladder: Advanceable) -> Work:
+        def work(i: int, ladder: Chains) -> Work:
             made = 0
             for order in orders:
                 made += yield from ladder.carry_out(order, self._libraries, in_parts)

@@ -33,7 +33,7 @@ _POWERS, _FEWER_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), (1.0, -1.0, 2.0, -2.
 
 
 class LibraryCache:
-    """Keeps the library that was used last: all ladders of a search can share it.
+    """Keeps the library that was used last, which all ladders of a search share.
 
     Making one takes a good part of a second. The response has no part in it.
     """
@@ -55,7 +55,6 @@ class LibraryCache:
                 yield [*trees, tree]
 
     def library_for(self, problem: Problem) -> Library:
-        """Return the library for the columns of a problem."""
         data = problem.data
         columns = (problem.operator_weights, problem.feature_weights, data.x, data.root_weight)
         with self._lock:
@@ -78,14 +77,7 @@ def _same(first: object, second: object) -> bool:
 
 
 class Library:
-    """Small expressions with their values on the rows of a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    stop : callable
-        Whether the expressions that there are so far have to be enough.
-    """
+    """Small expressions with their values on the rows of a problem; fewer when it has to `stop`."""
 
     def __init__(self, problem: Problem, stop: Callable[[], bool] = lambda: False):
         columns = np.flatnonzero(problem.feature_weights > 0).tolist()
@@ -178,37 +170,36 @@ def expressions(columns: Sequence[int], operators: Mapping[str, float]) -> Itera
     """Yield small trees, the simplest kinds first."""
     unary = _unary(operators)
     leaves = [leaf(i) for i in columns]
+
+    def joined(names: str, x: np.ndarray, y: np.ndarray) -> Iterator[np.ndarray]:
+        return (join(name, x, y) for name in names if name in operators)
+
     yield from leaves
     for name in unary:
         yield from (join(name, x) for x in leaves)
     yield from _products(columns, 2, (1.0,), operators)
     yield from _products(columns, 2, _POWERS, operators)
     yield from _products(columns, 3, _POWERS, operators)
-    pairs = list(combinations(leaves, 2))
-    sums = [join(name, *pair) for name in "+-" if name in operators for pair in pairs]
+    sums = [
+        tree for name in "+-" for pair in combinations(leaves, 2) for tree in joined(name, *pair)
+    ]
     for above, below in product(leaves, sums):
-        yield from _joined("*/", above, below, operators)
-        yield from _joined("/", below, above, operators)
+        yield from joined("*/", above, below)
+        yield from joined("/", below, above)
     inner = [*sums, *_products(columns, 2, (1.0, -1.0), operators)]
     for name in unary:
         yield from (join(name, x) for x in inner)
     for name, x, y in product(unary, leaves, leaves):
-        yield from _joined("*/", x, join(name, y), operators)
+        yield from joined("*/", x, join(name, y))
     yield from _products(columns, 4, _FEWER_POWERS, operators)
     for above, below in permutations(sums, 2):
-        yield from _joined("/", above, below, operators)
+        yield from joined("/", above, below)
     for name, x, y in product(unary, leaves, inner):
-        yield from _joined("*/", x, join(name, y), operators)
+        yield from joined("*/", x, join(name, y))
 
 
 def _unary(operators: Mapping[str, float]) -> list[str]:
     return [name for name in operators if OPERATORS[name].arity == 1 and name not in ("lt", "neg")]
-
-
-def _joined(
-    names: str, x: np.ndarray, y: np.ndarray, operators: Mapping[str, float]
-) -> Iterator[np.ndarray]:
-    return (join(name, x, y) for name in names if name in operators)
 
 
 def _products(

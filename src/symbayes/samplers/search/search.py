@@ -55,12 +55,11 @@ _MOST_ROUNDS, _LADDERS_PER_ROUND = 4, 8
 # Steps of a chain that tries a state out.
 _STEPS_TO_TRY = 200
 # An improvement by fewer nats is the same find with better constants.
-_WORTH_A_NOTE = 3.0
+_WORTH_NOTING = 3.0
 # An exact formula counts as the shortest after this many rounds without one that is better by this
-# many nats.
-_ROUNDS_TO_SHORTEN, _SHORTER = 6, 0.1
-# If it has more nodes than this, another one is looked for from new starts, for this many draws.
-_SHORT, _DRAWS_FROM_NEW_STARTS = 8, 2304
+# many nats. If it has more nodes than the third number, another one is looked for from new starts,
+# for this many draws.
+_ROUNDS_TO_SHORTEN, _SHORTER, _SHORT, _DRAWS_FROM_NEW_STARTS = 6, 0.1, 8, 2304
 
 
 @dataclass
@@ -80,10 +79,9 @@ class SearchLadder:
     def active(self) -> Replicas:
         return self.on_target or self.on_y
 
-    def begin_at(self, trees: list[np.ndarray]) -> None:
-        """Take over a state on y."""
-        self.on_y.put(trees)
-        self.on_y.fit()
+    @property
+    def find(self) -> Find:
+        return Find(0.0, self.on_y.score, self.on_y.trees())
 
     def try_out(self, trees: list[np.ndarray]) -> Replicas:
         """Return a chain on y that starts at these trees, after a few steps.
@@ -113,7 +111,7 @@ class Incumbent:
         if not score > self.score:
             return
         self.score, self.terms = score, trees
-        if self.history and score < self.history[-1].score + _WORTH_A_NOTE:
+        if self.history and score < self.history[-1].score + _WORTH_NOTING:
             self.history[-1] = replace(self.history[-1], trees=trees)
         else:
             self.history.append(Find(seconds, score, trees))
@@ -138,8 +136,8 @@ class SearchResult:
 class Search:
     """A search on one problem, with one ladder per seed.
 
-    `powers` returns the powers of the likelihood for a number of rows, one per temperature. `steps`
-    is the number of proposals between two draws, `seconds` the time that there is.
+    `powers` returns the powers of the likelihood for a number of rows. `steps` is the number of
+    proposals between two draws, `seconds` the time that there is.
     """
 
     def __init__(
@@ -284,7 +282,7 @@ class Search:
             if best is None or chain.score > best.score:
                 best = Find(0.0, chain.score, chain.trees())
             if not ladder.on_y.trees() or chain.score > ladder.on_y.score:
-                ladder.begin_at(chain.trees())
+                ladder.on_y.move_to(chain.trees())
         return best
 
     def _carry_back(self, ladder: SearchLadder) -> None:
@@ -301,9 +299,7 @@ class Search:
 
     def _assign_targets(self) -> None:
         """Say what each ladder does in this stage: go on, start anew, or try another target."""
-        if self._stage == 0:
-            return
-        for i, ladder in enumerate(self._ladders):
+        for i, ladder in enumerate(self._ladders if self._stage > 0 else ()):
             ladder.on_target, ladder.target = None, self._target_of(i, self._stage)
             if ladder.target is not None:
                 ladder.on_target = self._new_ladder(self._problem_for(ladder.target), ladder.seed)
@@ -314,18 +310,16 @@ class Search:
 
     def _target_of(self, i: int, stage: int) -> Target | None:
         """Return what a ladder tries in a stage; None is y itself."""
-        first = len(self._ladders) - self._others
-        if stage == 0 or i < first:
+        other = i - (len(self._ladders) - self._others)
+        if stage == 0 or other < 0:
             return None
-        return self._target((stage - 1) * self._others + i - first)
+        return self._target((stage - 1) * self._others + other)
 
     def _target(self, turn: int) -> Target:
         """Return the target of a turn: those of y, and those of y without its factor in between."""
-        if not (self._targets and self._divided):
-            every = self._targets or self._divided
-            return every[turn % len(every)]
-        every = self._divided if turn % 2 else self._targets
-        return every[turn // 2 % len(every)]
+        kinds = [targets for targets in (self._targets, self._divided) if targets]
+        targets = kinds[turn % len(kinds)]
+        return targets[turn // len(kinds) % len(targets)]
 
     def _problem_for(self, target: Target) -> Problem:
         return self._on_all_rows.on_rows(self._rows, target.forward(response(self.problem)))
@@ -366,22 +360,21 @@ class Search:
         Each time they are offered a term from the library if `offer` is true. The same is likely to
         be asked for `again` more times. `stop` ends it early.
         """
-        orders = [self._order(ladder.active, n, offer, times) for ladder in self._ladders]
-        made = workers.advance([ladder.active for ladder in self._ladders], orders, again, stop)
+        active = [ladder.active for ladder in self._ladders]
+        orders = []
+        for replicas in active:
+            # A fit that owes it to its many constants, or an approximation, is no reason to stop.
+            exact = exact_rss(replicas.problem)
+            no_more = bool(replicas.trees()) and replicas.rss <= exact and not is_exact(replicas)
+            orders.append(Round(self._steps, n, -1.0 if no_more else exact, offer, times=times))
+        made = workers.advance(active, orders, again, stop)
         for ladder, draws in zip(self._ladders, made, strict=True):
-            if draws is not None:
-                continue
-            if ladder.on_target is None:
-                raise NoStart
-            ladder.on_target = None
-            workers.advance([ladder.on_y], [Round(self._steps, 0, offer=offer)])
+            if draws is None:
+                if ladder.on_target is None:
+                    raise NoStart
+                ladder.on_target = None
+                workers.advance([ladder.on_y], [Round(self._steps, 0, offer=offer)])
         return min(draws or 0 for draws in made)
-
-    def _order(self, replicas: Replicas, n: int, offer: bool, times: int) -> Round:
-        # A fit that owes it to its many constants, or an approximation, is no reason to stop.
-        exact = exact_rss(replicas.problem)
-        no_more = bool(replicas.trees()) and replicas.rss <= exact and not is_exact(replicas)
-        return Round(self._steps, n, -1.0 if no_more else exact, offer, times=times)
 
     def _settled(self) -> bool:
         """Return whether independent starts have come to the same end often enough."""
@@ -389,7 +382,7 @@ class Search:
             if ladder.target is None:
                 ladder.stages += 1
                 if ladder.stages == _STAGES_PER_START or self._stage == 1:
-                    self._ends.append(Find(0.0, ladder.on_y.score, ladder.on_y.trees()))
+                    self._ends.append(ladder.find)
         confirmed = sum(end.score >= self.best.score - _SAME for end in self._ends)
         return (
             confirmed >= _CONFIRMATIONS
@@ -401,8 +394,7 @@ class Search:
 
     def _only_noise_left(self) -> bool:
         best = Replicas(self.problem, self._ladders[0].seed, np.ones(1))
-        best.put(self.best.terms)
-        best.fit()
+        best.move_to(self.best.terms)
         used = self.problem.data.root_weight > 0
         return is_noise(all_columns(self.problem).T, best.residual()[used])
 
@@ -421,7 +413,7 @@ class Search:
                     helped = True
                     break
         if self.best.score > ladder.on_y.score:
-            ladder.begin_at(self.best.terms)
+            ladder.on_y.move_to(self.best.terms)
 
     def _shorten(self, run: RunContext, stop: Callable[[], bool], tell: Callable[[], None]) -> None:
         """Look for shorter exact formulas around the best: one step is enough for many.
@@ -469,7 +461,7 @@ class Search:
 
     def _all_begin_at_best(self) -> None:
         for ladder in self._ladders:
-            ladder.begin_at(self.best.terms)
+            ladder.on_y.move_to(self.best.terms)
 
     # Where the sampling begins
 
@@ -481,19 +473,17 @@ class Search:
         among the good ones that independent starts of the search have ended in: with different
         columns as far as possible, then with different structures.
         """
-        own = [Find(0.0, one.on_y.score, one.on_y.trees()) for one in self._ladders]
+        own = [ladder.find for ladder in self._ladders]
         best = Find(0.0, self.best.score, self.best.terms)
         good = [find for find in (best, *own, *self._ends) if find.score >= best.score - NEAR]
         chosen = _most_different(sorted(good, key=lambda find: -find.score), len(own))
         starts: dict[int, Find] = {}
         left = []
         for find in chosen:  # a ladder that is there already stays
-            there = [
-                i for i, one in enumerate(own)
-                if i not in starts and _structure(one) == _structure(find)
-            ]  # fmt: skip
-            if there:
-                starts[there[0]] = find
+            for i, one in enumerate(own):
+                if i not in starts and _structure(one) == _structure(find):
+                    starts[i] = find
+                    break
             else:
                 left.append(find)
         for i, find in enumerate(own):
@@ -502,7 +492,7 @@ class Search:
                 starts[i] = left.pop(0) if left else find if near else chosen[i % len(chosen)]
         return [starts[i].trees for i in range(len(own))]
 
-    # What can be told and kept of it
+    # What is told and kept of it
 
     def counts(self) -> np.ndarray:
         """Return proposals made, evaluated and accepted, by move, of all ladders together."""
@@ -535,10 +525,9 @@ class Search:
         self._ends = list(state.ends)
         self._counts = [state.counts[None]]
         for i, ladder in enumerate(self._ladders):
+            seed, spawned = ladder.seed, state.spawned[i]
             ladder.seed = np.random.SeedSequence(
-                ladder.seed.entropy,
-                spawn_key=ladder.seed.spawn_key,
-                n_children_spawned=state.spawned[i],
+                seed.entropy, spawn_key=seed.spawn_key, n_children_spawned=spawned
             )
             ladder.stages = state.stages[i]
             ladder.target = self._target_of(i, state.stage)
@@ -553,10 +542,10 @@ class Search:
 
 def _with_priors_of_a_search(problem: Problem) -> Problem:
     tree, terms = problem.tree_prior, problem.terms
-    if not isinstance(terms, int):
-        terms = replace(terms, decay=_DECAY)
     return replace(
-        problem, tree_prior=replace(tree, alpha=max(tree.alpha, _LEAST_ALPHA)), terms=terms
+        problem,
+        tree_prior=replace(tree, alpha=max(tree.alpha, _LEAST_ALPHA)),
+        terms=terms if isinstance(terms, int) else replace(terms, decay=_DECAY),
     )
 
 
