@@ -160,8 +160,8 @@ def test_an_older_version_is_read(tmp_path):
 DEEP = json.loads("[" * 60 + "]" * 60)
 BAD_DOCUMENTS = {
     "nan": ({"x": float("nan")}, "Out of range"),
-    "tuple": ({"x": (1,)}, "has a tuple, or a key that is no str"),
-    "key": ({"x": {1: 2}}, "has a tuple, or a key that is no str"),
+    "tuple": ({"x": (1,)}, "a tuple, a key that is no str"),
+    "key": ({"x": {1: 2}}, "a tuple, a key that is no str"),
     "integer of NumPy": ({"x": np.int64(1)}, "type int64 is not JSON"),
     "deep": ({"x": DEEP}, "nested more than 50 deep"),
     "long": ({"x": "a" * MOST_JSON_BYTES}, "more than 4000000"),

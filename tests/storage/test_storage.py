@@ -260,7 +260,7 @@ def test_names_that_are_hardly_text(path):
     assert reloaded(fresh, path).feature_names_in_.tolist() == names
     data = path.read_bytes()
     fresh = with_result(fresh, column_names=["a", "\ud83d\ude00"])
-    with pytest.raises(ValueError, match=r"column name '\\ud83d\\ude00' is no valid text; rename"):
+    with pytest.raises(ValueError, match="a name that is no valid text"):
         fresh.save(path)
     assert path.read_bytes() == data
 

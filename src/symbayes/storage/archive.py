@@ -271,7 +271,10 @@ def _to_json(content: dict[str, Any]) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"the document cannot be saved as JSON ({error})") from None
     if not same:
-        raise ValueError("the document has a tuple, or a key that is no str, which JSON lacks")
+        raise ValueError(
+            "the document has what JSON lacks: a tuple, a key that is no str, or a name that is no "
+            "valid text"
+        )
     return text
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -43,12 +43,12 @@ from .atomic import open_file, previous_of, remove_unfinished
 from .values import (
     LARGEST,
     Field,
-    Layout,
     ValueReader,
     ValueWriter,
     check_arrays,
-    check_trees,
-    nodes_from,
+    check_kinds,
+    check_lengths,
+    checked_nodes,
     nodes_to_arrays,
     split,
 )
@@ -63,7 +63,7 @@ _TABLE = {
     "rows": "number of rows", "columns": "number of columns", "names": "names of columns",
     "X": "values of X", "y": "values of y", "weights": "row weights",
 }  # fmt: skip
-_N_ENTROPY = 4
+_KINDS, _N_ENTROPY = {"symbayes": "str", "entropy": "[int]", "seconds": "float"}, 4
 
 
 class NoCheckpoint(FileExistsError):
@@ -168,43 +168,63 @@ def _may_be_checkpoint(path: str) -> bool:
     """Return whether a file begins like a checkpoint; an empty one may be a damaged one."""
     try:
         with open_file(path) as file:
-            start = file.read(4)
+            return file.read(4) in (b"", b"PK\3\4")
     except OSError:
         return False
-    return start in (b"", b"PK\x03\x04")
 
 
-@dataclass(frozen=True)
 class LoadedCheckpoint:
-    """A checkpoint that was read; its run is checked once its table is there."""
+    """A checkpoint of the run of `name`, read from `path`: the same file, or the one before it.
 
-    path: str
-    parameters: dict[str, Any]
-    entropy: list[int]
-    """What the seeds of the run come from."""
-    origin: dict[str, Any] | None
-    """What the command line has noted, None for a run begun in Python."""
-    seconds: float
-    """How long the run had taken."""
-    finished: bool
-    """Whether the run had come to its end."""
-    damaged: bool
-    """Whether it is the one before that of this path, which cannot be read."""
-    document: dict[str, Any]
-    values: Arrays
-    """Arrays of the parameters."""
-    arrays: Arrays
-    """Arrays of the run."""
+    Its run is checked once its table is there.
+    """
+
+    def __init__(self, path: str, kind: Any, name: str) -> None:
+        document, self._arrays = read_archive(path, _KIND, _VERSION)
+        with naming(path):
+            require(document.keys() == _KEYS, "its document does not have the expected entries")
+            check_kinds("document", document, _KINDS)
+            entropy, table, origin = (document[name] for name in ("entropy", "table", "origin"))
+            require(
+                len(entropy) == _N_ENTROPY
+                and 0 <= min(entropy) <= max(entropy) < 2**31
+                and document["seconds"] >= 0.0
+                and isinstance(table, dict)
+                and table.keys() == _TABLE.keys()
+                and isinstance(origin, dict | None),
+                "its document is impossible",
+            )
+            if document["symbayes"] != __version__:
+                raise ModelFileError(
+                    f"{path!r} was written by symbayes {document['symbayes'][:30]}, and this is "
+                    f"{__version__}, which may not make the same draws; resume it with that "
+                    "version, or fit again"
+                )
+            reader = ValueReader(self._arrays)
+            self.parameters = reader.parameters(kind, document["parameters"])
+            reader.finish()
+        self.path = name
+        self.entropy: list[int] = entropy
+        """What the seeds of the run come from."""
+        self.origin: dict[str, Any] | None = origin
+        """What the command line has noted, None for a run begun in Python."""
+        self.seconds: float = document["seconds"]
+        """How long the run had taken."""
+        self._point = document["point"]
+        self.finished = isinstance(self._point, dict) and self._point.get("finished") is True
+        """Whether the run had come to its end."""
+        self._document, self._values = document, reader.arrays
+        self._damaged = path != name and os.path.exists(name)
 
     def writer(self) -> CheckpointWriter:
         """Return what writes the further checkpoints of the run."""
         remove_unfinished(self.path)
-        lasting = {key: self.document[key] for key in _LASTING}
-        return CheckpointWriter(self.path, lasting, self.values, self.damaged)
+        lasting = {key: self._document[key] for key in _LASTING}
+        return CheckpointWriter(self.path, lasting, self._values, self._damaged)
 
     def check_table(self, model: Any, table: Table) -> None:
         """Complain about another table than that of the run."""
-        now, then = _about_table(model, table), self.document["table"]
+        now, then = _about_table(model, table), self._document["table"]
         changed = [what for key, what in _TABLE.items() if now[key] != then[key]]
         if changed:
             raise ValueError(
@@ -213,10 +233,26 @@ class LoadedCheckpoint:
             )
 
     def point(self, task: Task, chains: int) -> RunState:
-        """Return the moment that the run is at."""
-        like = state_like(task.sampler, task.problem)
+        """Return the moment that the run is at, or refuse the file."""
+        # All ladders of a run have the same size.
+        stored = self._arrays, chains, state_like(task.sampler, task.problem), task.problem
         with naming(self.path):
-            return from_parts(self.document["point"], self.arrays, chains, like, task.problem)
+            kinds = {"settling": "[int] | None", "finished": "bool"}
+            check_kinds("run", self._point, kinds)
+            trace, search = self._point.get("trace"), self._point.get("search")
+            settling, finished = self._point["settling"], self._point["finished"]
+            require(
+                settling is None or (len(settling) == 2 and min(settling) >= 0),
+                "where its settling is, is impossible",
+            )
+            require(trace is not None or not finished, "its run is finished, and has no draws")
+            if trace is not None:
+                made = _trace_from_parts(trace, *stored)
+                return RunState(made, settling and tuple(settling), finished=finished)
+            if search is not None:
+                return RunState(search=_search_from_parts(search, *stored))
+            check_arrays(self._arrays, {}, {})
+            return RunState()
 
 
 def read_checkpoint(path: str | os.PathLike[str], kind: Any) -> LoadedCheckpoint:
@@ -224,12 +260,12 @@ def read_checkpoint(path: str | os.PathLike[str], kind: Any) -> LoadedCheckpoint
     name = path_text(path)
     previous = previous_of(name)
     try:
-        return _read(name, name, kind)
+        return LoadedCheckpoint(name, kind, name)
     except (ModelFileError, FileNotFoundError) as error:
         if not os.path.exists(previous):
             raise
         try:
-            loaded = _read(previous, name, kind)
+            loaded = LoadedCheckpoint(previous, kind, name)
         except ModelFileError:
             raise ModelFileError(
                 f"{error}; the one before it, {previous!r}, cannot be read either"
@@ -241,56 +277,6 @@ def read_checkpoint(path: str | os.PathLike[str], kind: Any) -> LoadedCheckpoint
             stacklevel=3,
         )
         return loaded
-
-
-def _read(path: str, name: str, kind: Any) -> LoadedCheckpoint:
-    document, arrays = read_archive(path, _KIND, _VERSION)
-    with naming(path):
-        _check_document(document)
-        if document["symbayes"] != __version__:
-            raise ModelFileError(
-                f"{path!r} was written by symbayes {document['symbayes'][:30]}, and this is "
-                f"{__version__}, which may not make the same draws; resume it with that version, "
-                "or fit again"
-            )
-        reader = ValueReader(arrays)
-        parameters = reader.parameters(kind, document["parameters"])
-        reader.finish()
-    run = document["point"]
-    return LoadedCheckpoint(
-        path=name,
-        parameters=parameters,
-        entropy=document["entropy"],
-        origin=document["origin"],
-        seconds=document["seconds"],
-        finished=isinstance(run, dict) and run.get("finished") is True,
-        damaged=path != name and os.path.exists(name),
-        document=document,
-        values=reader.arrays,
-        arrays=arrays,
-    )
-
-
-def _check_document(document: dict[str, Any]) -> None:
-    require(document.keys() == _KEYS, "its document does not have the expected entries")
-    entropy, table, seconds = document["entropy"], document["table"], document["seconds"]
-    fine = {
-        "symbayes": isinstance(document["symbayes"], str),
-        "entropy": _are_counts(entropy, _N_ENTROPY) and max(entropy) < 2**31,
-        "table": isinstance(table, dict) and table.keys() == _TABLE.keys(),
-        "seconds": type(seconds) is float and seconds >= 0,
-        "origin": isinstance(document["origin"], dict | None),
-    }
-    for name, is_fine in fine.items():
-        require(is_fine, f"{name!r} of its document is impossible")
-
-
-def _are_counts(numbers: Any, n: int) -> bool:
-    return (
-        isinstance(numbers, list)
-        and len(numbers) == n
-        and all(type(number) is int and number >= 0 for number in numbers)
-    )
 
 
 def _about_table(model: Any, table: Table) -> dict[str, Any]:
@@ -305,127 +291,102 @@ def _about_table(model: Any, table: Table) -> dict[str, Any]:
     }
 
 
-# A moment of a run as JSON and arrays.
+# A moment of a run as JSON and arrays. Its numbers and flags are entries of the JSON, by name.
 
-_OF_TRACE: dict[str, tuple[type, ...]] = {
-    "seconds": (float,), "warmed_up": (bool,), "timed_out": (bool,), "settled": (bool,),
-    "restarts": (int,), "search_cut": (bool,), "search_agreed": (bool, type(None)),
-}  # fmt: skip
-_OF_PAUSE: dict[str, tuple[type, ...]] = {
-    "made": (int,), "spent": (float,), "exact": (bool,), "may_restart": (bool,),
-}  # fmt: skip
-_OF_SEARCH: dict[str, tuple[type, ...]] = {
-    "done": (int,), "spent": (float,), "stage": (int,), "in_stage": (int,),
-}  # fmt: skip
+_PLAIN: dict[Any, type] = {"int": int, "float": float, "bool": bool, "bool | None": bool}
+
+
+def _kinds(kind: Any) -> dict[str, Any]:
+    """Return the types of those fields of a class that are numbers or flags, by name."""
+    # A run that the user has ended has no checkpoint of its end.
+    known = [one for one in fields(kind) if one.type in _PLAIN and one.name != "interrupted"]
+    return {one.name: one.type for one in known}
+
+
+def _entries(source: Any) -> dict[str, Any]:
+    """Return numbers and flags as JSON has them, without the types of NumPy."""
+    entries = {}
+    for name, of in _kinds(type(source)).items():
+        value = getattr(source, name)
+        entries[name] = None if value is None else _PLAIN[of](value)
+    return entries
+
+
+def _from_entries(document: Any, kind: type) -> dict[str, Any]:
+    """Return numbers and flags for an object of a class; numbers are at least 0."""
+    check_kinds("run", document, _kinds(kind))
+    own = {name: document[name] for name in _kinds(kind)}
+    require(all(value is None or value >= 0 for value in own.values()), "a number is below 0")
+    return own
 
 
 def to_parts(point: RunState) -> tuple[dict[str, Any], Arrays]:
     """Return a moment of a run as a document and arrays."""
+    trace, search = point.trace, point.search
     document: dict[str, Any] = {
         "settling": None if point.settling is None else list(point.settling),
         "finished": point.finished,
         "trace": None,
         "search": None,
     }
-    arrays: Arrays = {}
-    if point.trace is not None:
-        document["trace"], arrays = _trace_to_parts(point.trace)
-    elif point.search is not None:
-        document["search"], arrays = _plain(point.search, _OF_SEARCH), _search_arrays(point.search)
-    return document, arrays
+    if trace is not None:
+        document["trace"] = _entries(trace) | {
+            "pause": _entries(trace.state),
+            "most": trace.chains[0].most,
+            "searched": trace.search_counts is not None,
+            "recorded": bool(trace.ladders),
+        }
+        return document, _trace_to_arrays(trace)
+    if search is not None:
+        document["search"] = _entries(search)
+        return document, _search_to_arrays(search)
+    return document, {}
 
 
-def _trace_to_parts(trace: Trace) -> tuple[dict[str, Any], Arrays]:
-    pause, chains, records = trace.state, trace.chains, trace.ladders
-    document = _plain(trace, _OF_TRACE) | {
-        "pause": _plain(pause, _OF_PAUSE),
-        "most": chains[0].most,
-        "searched": trace.search_counts is not None,
-        "recorded": bool(records),
-    }
+def _trace_to_arrays(trace: Trace) -> Arrays:
+    chains, ladders, records = trace.chains, trace.state.ladders, trace.ladders
     numbers = [row for chain in chains for row in chain.numbers]
-    width = KEPT + _n_temperatures(pause.ladders[0])
+    width = KEPT + _n_temperatures(ladders[0])
     arrays = {
-        "draws/count": np.array([len(chain) for chain in chains], np.int64),
-        "draws/made": np.array([chain.made for chain in chains], np.int64),
-        "draws/stride": np.array([chain.stride for chain in chains], np.int64),
+        "draws/count": _integers(len(chain) for chain in chains),
+        "draws/made": _integers(chain.made for chain in chains),
+        "draws/stride": _integers(chain.stride for chain in chains),
         "draws/numbers": np.array(numbers, np.float64).reshape(len(numbers), width),
-        "draws/times": np.array([t for chain in chains for t in chain.times], np.int64),
+        "draws/times": _integers(t for chain in chains for t in chain.times),
         "weights": np.concatenate([np.empty(0), *trace.weights]),
         "counts": trace.counts,
+        **_packs_to_arrays(
+            "draws/nodes",
+            [nodes for chain in chains for nodes in chain.nodes],
+            [terms for chain in chains for terms in chain.n_terms],
+        ),
+        **_ladders_to_arrays("ladders", ladders),
+        **_finds_to_arrays("found", trace.search),
     }
-    arrays |= _packs_to_arrays(
-        "draws/nodes",
-        [nodes for chain in chains for nodes in chain.nodes],
-        [terms for chain in chains for terms in chain.n_terms],
-    )
-    arrays |= _ladders_to_arrays("ladders", pause.ladders) | _finds_to_arrays("found", trace.search)
     if trace.search_counts is not None:
         arrays["search_counts"] = trace.search_counts
     if records:
         arrays["records/power"] = np.array([one.power for one in records])
         arrays["records/swap_rate"] = np.array([one.swap_rate for one in records])
-        arrays["records/round_trips"] = np.array([one.round_trips for one in records], np.int64)
-    return document, arrays
-
-
-def _search_arrays(search: SearchState) -> Arrays:
-    with_others = sorted(search.others)
-    return {
-        "search/stages": np.array(search.stages, np.int64),
-        "search/spawned": np.array(search.spawned, np.int64),
-        "search/counts": search.counts,
-        "search/with_others": np.array(with_others, np.int32),
-        **_ladders_to_arrays("search/ladders", search.ladders),
-        **_ladders_to_arrays("search/others", [search.others[i] for i in with_others]),
-        **_finds_to_arrays("search/best", [search.best]),
-        **_finds_to_arrays("search/history", search.history),
-        **_finds_to_arrays("search/ends", search.ends),
-    }
-
-
-def from_parts(
-    document: Any, arrays: Arrays, chains: int, like: LadderState, problem: Problem
-) -> RunState:
-    """Return the moment that a document and arrays hold, or refuse them.
-
-    All ladders of the run have the size of `like`, whatever its state is.
-    """
-    require(
-        isinstance(document, dict)
-        and document.keys() == {"settling", "finished", "trace", "search"},
-        "what it says about its run does not have the expected entries",
-    )
-    trace, search, settling = document["trace"], document["search"], document["settling"]
-    require(settling is None or _are_counts(settling, 2), "where its settling is, is impossible")
-    finished = document["finished"]
-    require(
-        type(finished) is bool and not (finished and trace is None),
-        "whether its run is finished cannot be told",
-    )
-    if trace is not None:
-        made = _trace_from_parts(trace, arrays, chains, like, problem)
-        return RunState(made, None if settling is None else tuple(settling), finished=finished)
-    if search is not None:
-        return RunState(search=_search_from_parts(search, arrays, chains, like, problem))
-    check_arrays(arrays, {}, {})
-    return RunState()
+        arrays["records/round_trips"] = _integers(one.round_trips for one in records)
+    return arrays
 
 
 def _trace_from_parts(
     document: Any, arrays: Arrays, n: int, like: LadderState, problem: Problem
 ) -> Trace:
-    own = _values(document, _OF_TRACE, ("pause", "most", "searched", "recorded"))
-    most, temperatures = document["most"], _n_temperatures(like)
+    own = _from_entries(document, Trace)
+    check_kinds("run", document, {"most": "int | None", "searched": "bool", "recorded": "bool"})
+    most, t = document["most"], _n_temperatures(like)
     require(
-        most is None or (type(most) is int and most >= 2 and most % 2 == 0),
+        most is None or (most >= 2 and most % 2 == 0),
         "the most draws that it keeps are impossible",
     )
     layout = {
         "draws/count": Field("int64", (n,), 0),
         "draws/made": Field("int64", (n,), 0),
         "draws/stride": Field("int64", (n,), 1),
-        "draws/numbers": Field("float64", ("draws", KEPT + temperatures), None),
+        "draws/numbers": Field("float64", ("draws", KEPT + t), None),
         "draws/times": Field("int64", ("times",), 0),
         "weights": Field("float64", ("weights",), 0.0),
         "counts": Field("int64", (n, 3, N_MOVES), 0),
@@ -436,55 +397,61 @@ def _trace_from_parts(
     if document["searched"]:
         layout["search_counts"] = Field("int64", (3, N_MOVES), 0)
     if document["recorded"]:
-        layout |= {
-            "records/power": Field("float64", (n, temperatures), 0.0, 1.0),
-            "records/swap_rate": Field("float64", (n, temperatures - 1)),
-            "records/round_trips": Field("int64", (n,), 0),
-        }
+        layout["records/power"] = Field("float64", (n, t), 0.0, 1.0)
+        layout["records/swap_rate"] = Field("float64", (n, t - 1))
+        layout["records/round_trips"] = Field("int64", (n,), 0)
     sizes = check_arrays(arrays, layout, {})
+    times, weights, counts = arrays["draws/times"], arrays["weights"], arrays["draws/count"]
+    check_lengths("draws/numbers", arrays["draws/numbers"].T, counts)
     require(
         sizes["times"] in (0, sizes["draws"]) and sizes["weights"] in (0, sizes["draws"]),
         "the times or the weights of its draws are not one per draw",
     )
     ladders = _ladders("ladders", arrays, like, problem)
-    chains = _chains(arrays, most, problem)
-    for chain, ladder in zip(chains, ladders, strict=True):
-        times = np.array([*chain.times, int(ladder.own["clock"][0]) + 1])
-        require(not chain.times or (np.diff(times) >= 0).all(), "the times of its draws go back")
-    weights = arrays["weights"]
+    nodes, n_terms = _packs("draws/nodes", arrays, problem)
+    made, stride = arrays["draws/made"].tolist(), arrays["draws/stride"].tolist()
+    chains, stops = [], np.cumsum(counts).tolist()
+    for i, (start, stop) in enumerate(zip([0, *stops], stops, strict=False)):
+        of = slice(start, stop)
+        until_now = np.append(times[of], ladders[i].own["clock"][0] + 1)
+        require(not times[of].size or (np.diff(until_now) >= 0).all(), "its draws go back in time")
+        drawn = nodes[of], n_terms[of], list(arrays["draws/numbers"][of]), times[of].tolist()
+        chains.append(ChainTrace(*drawn, most, made[i], stride[i]))
     records: Any = ()
     if document["recorded"]:
         trips = arrays["records/round_trips"].tolist()
         records = zip(arrays["records/power"], arrays["records/swap_rate"], trips, strict=True)
     return Trace(
         chains=chains,
-        weights=split("weights", weights, arrays["draws/count"]) if len(weights) else [],
+        weights=split(weights, counts) if len(weights) else [],
         counts=arrays["counts"],
         **own,
         search_counts=arrays.get("search_counts"),
         search=_finds("found", arrays, problem),
         ladders=[LadderRecord(*record) for record in records],
-        state=DrawingState(ladders, **_values(document["pause"], _OF_PAUSE)),
+        state=DrawingState(ladders, **_from_entries(document.get("pause"), DrawingState)),
     )
 
 
-def _chains(arrays: Arrays, most: int | None, problem: Problem) -> list[ChainTrace]:
-    nodes, terms = _packs("draws/nodes", arrays, problem)
-    numbers, times = arrays["draws/numbers"], arrays["draws/times"]
-    rows = split("draws/numbers", np.arange(len(numbers)), arrays["draws/count"])
-    made, stride = arrays["draws/made"].tolist(), arrays["draws/stride"].tolist()
-    chains = []
-    for i, own in enumerate(rows):
-        of = slice(own[0], own[-1] + 1) if len(own) else slice(0)
-        drawn = nodes[of], terms[of], list(numbers[of]), times[of].tolist()
-        chains.append(ChainTrace(*drawn, most, made[i], stride[i]))
-    return chains
+def _search_to_arrays(search: SearchState) -> Arrays:
+    with_others = sorted(search.others)
+    return {
+        "search/stages": _integers(search.stages),
+        "search/spawned": _integers(search.spawned),
+        "search/counts": search.counts,
+        "search/with_others": np.array(with_others, np.int32),
+        **_ladders_to_arrays("search/ladders", search.ladders),
+        **_ladders_to_arrays("search/others", [search.others[i] for i in with_others]),
+        **_finds_to_arrays("search/best", [search.best]),
+        **_finds_to_arrays("search/history", search.history),
+        **_finds_to_arrays("search/ends", search.ends),
+    }
 
 
 def _search_from_parts(
     document: Any, arrays: Arrays, n: int, like: LadderState, problem: Problem
 ) -> SearchState:
-    own = _values(document, _OF_SEARCH)
+    own = _from_entries(document, SearchState)
     with_others = arrays.get("search/with_others", np.empty(0))
     layout = {
         "search/stages": Field("int64", (n,), 0),
@@ -497,63 +464,42 @@ def _search_from_parts(
         **_finds_layout("search/history"),
         **_finds_layout("search/ends"),
     }
-    sizes = check_arrays(arrays, layout, {})
-    require(sizes["search/best"] == 1, "its search has no best state")
+    check_arrays(arrays, layout, {"search/best": 1})
     others = _ladders("search/others", arrays, like, problem)
-    (best,) = _finds("search/best", arrays, problem)
     return SearchState(
         **own,
         ladders=_ladders("search/ladders", arrays, like, problem),
         others=dict(zip(with_others.tolist(), others, strict=True)),
         stages=arrays["search/stages"].tolist(),
         spawned=arrays["search/spawned"].tolist(),
-        best=best,
+        best=_finds("search/best", arrays, problem)[0],
         history=_finds("search/history", arrays, problem),
         ends=_finds("search/ends", arrays, problem),
         counts=arrays["search/counts"],
     )
 
 
-def _plain(source: Any, types: dict[str, tuple[type, ...]]) -> dict[str, Any]:
-    """Return attributes as JSON has them, without the types of NumPy."""
-    values = {name: getattr(source, name) for name in types}
-    return {name: None if x is None else types[name][0](x) for name, x in values.items()}
-
-
-def _values(
-    document: Any, types: dict[str, tuple[type, ...]], others: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return entries of a document, each of which has to be of a type; numbers are at least 0."""
-    require(
-        isinstance(document, dict) and document.keys() == {*types, *others},
-        "what it says about its run does not have the expected entries",
-    )
-    for name, allowed in types.items():
-        value = document[name]
-        fine = type(value) in allowed and (type(value) not in (int, float) or value >= 0)
-        require(fine, f"{name!r} of its run is impossible")
-    return {name: document[name] for name in types}
+def _integers(numbers: Iterable[int]) -> np.ndarray:
+    return np.fromiter(numbers, np.int64)
 
 
 # Packs of trees: the states of chains, one after the other, each of some trees.
 
 
-def _packs_to_arrays(
-    prefix: str, packs: Sequence[np.ndarray], n_trees: Sequence[int] | np.ndarray
-) -> Arrays:
+def _packs_to_arrays(prefix: str, packs: Sequence[np.ndarray], n_trees: Sequence[int]) -> Arrays:
     return {
-        f"{prefix}/length": np.array([len(pack) for pack in packs], np.int64),
-        f"{prefix}/trees": np.array(n_trees, np.int64).reshape(len(packs)),
+        f"{prefix}/length": _integers(map(len, packs)),
+        f"{prefix}/trees": _integers(n_trees),
         **nodes_to_arrays(prefix, packs),
     }
 
 
-def _packs_layout(prefix: str, n: int | str) -> Layout:
-    nodes = (f"nodes of {prefix}",)
+def _packs_layout(prefix: str, n: int | str) -> dict[str, Field]:
+    nodes, lengths = (f"nodes of {prefix}",), f"{prefix}/length"
     return {
-        f"{prefix}/length": Field("int64", (n,), 0),
+        lengths: Field("int64", (n,), 0),
         f"{prefix}/trees": Field("int64", (n,), 0),
-        f"{prefix}/op": Field("uint8", nodes, 0, N_OPCODES - 1),
+        f"{prefix}/op": Field("uint8", nodes, 0, N_OPCODES - 1, lengths),
         f"{prefix}/feature": Field("int32", nodes),
         f"{prefix}/a": Field("float64", nodes, None),
         f"{prefix}/b": Field("float64", nodes, None),
@@ -562,10 +508,9 @@ def _packs_layout(prefix: str, n: int | str) -> Layout:
 
 def _packs(prefix: str, arrays: Arrays, problem: Problem) -> tuple[list[np.ndarray], list[int]]:
     """Return packed trees, and how many each pack has."""
-    nodes, lengths = nodes_from(arrays, prefix), arrays[f"{prefix}/length"]
-    n_trees = arrays[f"{prefix}/trees"]
-    check_trees(prefix, nodes, lengths, n_trees, len(problem.feature_weights))
-    return [pack.copy() for pack in split(prefix, nodes, lengths)], n_trees.tolist()
+    lengths, n_trees = arrays[f"{prefix}/length"], arrays[f"{prefix}/trees"]
+    nodes = checked_nodes(prefix, arrays, lengths, n_trees, len(problem.feature_weights))
+    return [pack.copy() for pack in split(nodes, lengths)], n_trees.tolist()
 
 
 def _finds_to_arrays(prefix: str, finds: Sequence[Find]) -> Arrays:
@@ -577,7 +522,7 @@ def _finds_to_arrays(prefix: str, finds: Sequence[Find]) -> Arrays:
     }
 
 
-def _finds_layout(prefix: str) -> Layout:
+def _finds_layout(prefix: str) -> dict[str, Field]:
     return {
         **_packs_layout(f"{prefix}/nodes", prefix),
         f"{prefix}/seconds": Field("float64", (prefix,), 0.0),
@@ -586,12 +531,9 @@ def _finds_layout(prefix: str) -> Layout:
 
 
 def _finds(prefix: str, arrays: Arrays, problem: Problem) -> list[Find]:
-    packs = zip(*_packs(f"{prefix}/nodes", arrays, problem), strict=True)
     numbers = (arrays[f"{prefix}/{name}"].tolist() for name in ("seconds", "score"))
-    return [
-        Find(seconds, score, split_terms(pack, n))
-        for seconds, score, (pack, n) in zip(*numbers, packs, strict=True)
-    ]
+    rows = zip(*numbers, *_packs(f"{prefix}/nodes", arrays, problem), strict=True)
+    return [Find(seconds, score, split_terms(pack, n)) for seconds, score, pack, n in rows]
 
 
 # The states of ladders. Compiled code trusts what it is given, so they are checked before.
@@ -611,11 +553,9 @@ def _ladders_to_arrays(prefix: str, ladders: Sequence[LadderState]) -> Arrays:
     return arrays
 
 
-def _ladders_layout(prefix: str, n: int, like: LadderState) -> Layout:
-    layout = {
-        **_packs_layout(f"{prefix}/nodes", n),
-        f"{prefix}/share": Field("float64", (n,), 0.0, 1.0),
-    }
+def _ladders_layout(prefix: str, n: int, like: LadderState) -> dict[str, Field]:
+    layout = _packs_layout(f"{prefix}/nodes", n)
+    layout[f"{prefix}/share"] = Field("float64", (n,), 0.0, 1.0)
     for group in _GROUPS if n else ():
         for name, own in getattr(like, group).items():
             layout[f"{prefix}/{group}/{name}"] = Field(own.dtype.name, (n, *own.shape), None)
@@ -624,10 +564,8 @@ def _ladders_layout(prefix: str, n: int, like: LadderState) -> Layout:
 
 def _ladders(prefix: str, arrays: Arrays, like: LadderState, problem: Problem) -> list[LadderState]:
     """Return the states of ladders on a problem."""
-    ladders = []
-    for i, (nodes, n_trees) in enumerate(
-        zip(*_packs(f"{prefix}/nodes", arrays, problem), strict=True)
-    ):
+    packs, ladders = zip(*_packs(f"{prefix}/nodes", arrays, problem), strict=True), []
+    for i, (nodes, n_trees) in enumerate(packs):
         chains, priors, own = (
             {name: arrays[f"{prefix}/{group}/{name}"][i].copy() for name in getattr(like, group)}
             for group in _GROUPS
@@ -648,31 +586,23 @@ def _n_trees(chains: Mapping[str, Any]) -> int:
 
 def _is_sound(ladder: LadderState, n_trees: int, problem: Problem) -> bool:
     """Return whether a state stays within the arrays that compiled code gets."""
-    chains, own = ladder.chains, ladder.own
-    most, terms = problem.most_terms, chains["n_terms"]
-    if (terms < -1 - most).any() or (terms > most).any() or n_trees != _n_trees(chains):
-        return False
-    if any(len(tree) > problem.max_nodes for tree in split_terms(ladder.nodes, n_trees)):
-        return False
-    tiny = np.finfo(float).tiny
-    in_order = "replica" not in own or (
-        (np.sort(own["replica"]) == np.arange(len(own["replica"]))).all()
-        and own["rng"].any()
-        and _within(own["power"], tiny, 1.0)
+    chains, priors, own = ladder.chains, ladder.priors, ladder.own
+    most, tiny = problem.most_terms, float(np.finfo(float).tiny)
+    # Its trees are split only if it has as many of them as it says.
+    fine = _within(chains["n_terms"], -1 - most, most) and n_trees == _n_trees(chains)
+    fine = fine and all(
+        len(tree) <= problem.max_nodes for tree in split_terms(ladder.nodes, n_trees)
     )
-    return bool(
-        (np.sort(chains["slots"], axis=1) == np.arange(most + 2)).all()
-        and chains["rng"].any(axis=1).all()
-        and all(_is_cdf(ladder.priors[name]) for name in ("operator_cdf", "feature_cdf"))
-        and _within(ladder.priors["scales"], tiny, LARGEST)
-        and (own["clock"] >= 0).all()
-        and in_order
-    )
-
-
-def _is_cdf(cdf: np.ndarray) -> bool:
-    rising = (np.diff(cdf, axis=-1) >= 0.0).all()
-    return bool(rising and _within(cdf, 0.0, 1.0 + 1e-6) and (cdf[..., -1] > 1.0 - 1e-6).all())
+    fine &= (np.sort(chains["slots"], axis=1) == np.arange(most + 2)).all()
+    fine &= chains["rng"].any(axis=1).all()
+    fine &= _within(priors["scales"], tiny, LARGEST) and _within(own["clock"], 0, LARGEST)
+    for cdf in (priors["operator_cdf"], priors["feature_cdf"]):
+        fine &= _within(cdf, 0.0, 1.0 + 1e-6) and _within(cdf[..., -1], 1.0 - 1e-6, LARGEST)
+        fine &= (np.diff(cdf, axis=-1) >= 0.0).all()
+    if "replica" in own:
+        fine &= (np.sort(own["replica"]) == np.arange(len(own["replica"]))).all()
+        fine &= own["rng"].any() and _within(own["power"], tiny, 1.0)
+    return bool(fine)
 
 
 def _within(values: np.ndarray, least: float, most: float) -> bool:

@@ -11,7 +11,7 @@ constants polished).
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,29 +39,40 @@ from .values import (
     ValueReader,
     ValueWriter,
     check_arrays,
+    check_kinds,
     check_lengths,
-    check_trees,
-    nodes_from,
+    checked_nodes,
+    kind_of,
     nodes_to_arrays,
     split,
 )
 
 _KIND, _VERSION = "model", 1
-_KEYS = {
-    "parameters", "operators", "n_columns", "names", "target", "best", "near", "digits", "rounded",
-    "diagnostics", "history",
+#: What entries of a document are, as `check_kinds` says it, and those that are checked when read.
+_KINDS = {
+    "operators": "[str]", "n_columns": "int", "names": "[str] | None", "target": "str",
+    "best": "int", "rounded": "[None] | [str] | [None or str]",
 }  # fmt: skip
+_OTHERS = {"parameters", "near", "digits", "diagnostics", "history"}
 
-_STATE_NUMBERS = ("weight", "log_likelihood", "noise_variance")
-_MODEL_NUMBERS = ("intercept", "mse", "noise_variance", "coefficient_spread")
-# `probe` is of use only while formulas are told apart.
-_MODEL_VECTORS = ("coefficients", "centre", "length", "beta")
+# Numbers of a state, of a model, vectors of a model and numbers of a mixture, in the order of their
+# rows in arrays, with the least that each may be.
+_STATE = {"weight": 0.0, "log_likelihood": -LARGEST, "noise_variance": 0.0}
+_MODEL = {"intercept": -LARGEST, "mse": 0.0, "noise_variance": 0.0, "coefficient_spread": 0.0}
+_VECTORS = {"coefficients": -LARGEST, "centre": -LARGEST, "length": SMALLEST, "beta": -LARGEST}
+_MIXTURE = {"y_mean": -LARGEST, "y_scale": SMALLEST, "y_spread": SMALLEST, "n": 1.0}
+
+
+def _rows(least: Mapping[str, float], size: str, most: Any = LARGEST) -> Field:
+    return Field("float64", (len(least), size), np.array([*least.values()])[:, None], most)
+
+
 # To evaluate a tree takes memory for every node.
 _MOST_NODES = 10_000
 #: All arrays of a file but those of its values (`ValueWriter`).
 _LAYOUT = {
     # Columns that vary, and the rows that plots and reports show.
-    "used": Field("int32", ("used",), places_in="columns"),
+    "used": Field("int32", ("used",), 0, "columns"),
     "range": Field("float64", (2, "used")),
     "rows/x": Field("float64", ("rows", "columns")),
     "rows/y": Field("float64", ("rows",)),
@@ -69,32 +80,32 @@ _LAYOUT = {
     "rows/position": Field("int64", ("rows",), 0),
     # Trees one after the other, and states of which each is some of them.
     "trees/length": Field("int32", ("trees",), 1, _MOST_NODES),
-    "trees/op": Field("uint8", ("nodes",), places_in="operators"),
-    "trees/feature": Field("int32", ("nodes",), places_in="used"),
+    "trees/op": Field("uint8", ("nodes",), 0, "operators", lengths="trees/length"),
+    "trees/feature": Field("int32", ("nodes",), 0, "used"),
     "trees/a": Field("float64", ("nodes",)),
     "trees/b": Field("float64", ("nodes",)),
     "states/visited": Field("int32", (), 1),
     "states/length": Field("int32", ("states",), 0),
-    "states/tree": Field("int32", ("terms of states",), places_in="trees"),
-    "states/numbers": Field("float64", (len(_STATE_NUMBERS), "states")),
+    "states/tree": Field("int32", ("terms of states",), 0, "trees", lengths="states/length"),
+    "states/numbers": _rows(_STATE, "states"),
     # Draws, chain by chain.
     "chains/weight": Field("float64", ("chains",), SMALLEST),
     "draws/length": Field("int32", ("chains",), 1),
-    "draws/state": Field("int32", ("draws",), places_in="states"),
+    "draws/state": Field("int32", ("draws",), 0, "states", lengths="draws/length"),
     "draws/weight": Field("float64", ("draws",), SMALLEST),
     # Fits of states, those that predict, and those that are listed as formulas.
-    "models/state": Field("int32", ("models",), places_in="states"),
-    "models/numbers": Field("float64", (len(_MODEL_NUMBERS), "models")),
-    "models/vectors": Field("float64", (len(_MODEL_VECTORS), "terms of models")),
+    "models/state": Field("int32", ("models",), 0, "states"),
+    "models/numbers": _rows(_MODEL, "models", np.array([[LARGEST], [LARGEST], [LARGEST], [1.0]])),
+    "models/vectors": _rows(_VECTORS, "terms of models"),
     "models/inverse_root": Field("float64", ("squares",)),
-    "mixture/model": Field("int32", ("models to predict with",), places_in="models"),
-    "mixture/weight": Field("float64", ("models to predict with",)),
-    "mixture/numbers": Field("float64", (6,)),
+    "mixture/model": Field("int32", ("models to predict with",), 0, "models"),
+    "mixture/weight": Field("float64", ("models to predict with",), 0.0),
+    "mixture/numbers": Field("float64", (6,), np.array([*_MIXTURE.values(), SMALLEST, SMALLEST])),
     "mixture/plug_in": Field("bool", ()),
-    "groups/model": Field("int32", ("formulas",), places_in="models"),
-    "groups/weight": Field("float64", ("formulas",)),
+    "groups/model": Field("int32", ("formulas",), 0, "models"),
+    "groups/weight": Field("float64", ("formulas",), 0.0),
     "groups/length": Field("int32", ("formulas",), 1),
-    "groups/member": Field("int32", ("members",), places_in="states"),
+    "groups/member": Field("int32", ("members",), 0, "states", lengths="groups/length"),
     "inclusion": Field("float64", ("used",), 0.0, 1.0),
     "r2": Field("float64", ("formulas",), -LARGEST, 1.0),
 }
@@ -124,19 +135,10 @@ def save_model(model: Any, result: Result, path: str | os.PathLike[str]) -> None
         # What a reader would refuse, so that a model is never lost by saving it.
         _check_settings(model, result.names, result.used)
         kept = {name: arrays[name] for name in _LAYOUT}
-        _check(kept, document["n_columns"], _opcodes(document["operators"]))
+        _check(kept, document["n_columns"], document["operators"])
     except DamagedFile as damage:
         raise ValueError(f"this model cannot be saved: {damage.args[0]}") from None
     write_archive(path, _KIND, _VERSION, document, arrays)
-
-
-def load_model(
-    kind: Any, path: str | os.PathLike[str], max_bytes: int
-) -> tuple[dict[str, Any], Result]:
-    """Read the parameters of an estimator of a class and the result of its fit from a file."""
-    document, arrays = read_archive(path, _KIND, _VERSION, max_bytes=max_bytes)
-    with naming(path_text(path)):
-        return _from_parts(kind, document, arrays)
 
 
 # Writing.
@@ -144,7 +146,7 @@ def load_model(
 
 def to_parts(model: Any, result: Result) -> tuple[dict[str, Any], Arrays]:
     """Return the parameters of an estimator and the result of its fit as a document and arrays."""
-    names, history = result.column_names, result.history
+    rows, history = result.rows, result.history
     texts, rounded = result.formulas["formula"], result.formulas["rounded"]
     writer = ValueWriter()
     document = {
@@ -152,27 +154,21 @@ def to_parts(model: Any, result: Result) -> tuple[dict[str, Any], Arrays]:
         # By name, since their numbers may be others in another version.
         "operators": [BY_OPCODE[code].name for code in range(1, N_OPCODES)],
         "n_columns": result.n_columns,
-        "names": None if names is None else [_storable(name) for name in names],
-        "target": _storable(result.target),
+        "names": result.column_names and list(result.column_names),
+        "target": result.target,
         "best": result.best,
         "near": writer.plain(result.one_standard_error_rmse),
         # How many of each constant's digits mean something, where that is known.
-        "digits": [
-            None if formula._digits is None else list(formula._digits)
-            for formula in result.formula_objects
-        ],
+        "digits": [one._digits and list(one._digits) for one in result.formula_objects],
         # None where it is the formula itself.
         "rounded": [
             None if same else text for text, same in zip(rounded, rounded == texts, strict=True)
         ],
         "diagnostics": writer.plain(result.diagnostics),
-        "history": writer.plain(
-            None if history is None else {
-                name: history[name].to_numpy(dtype) for name, dtype in _HISTORY.items()
-            }
+        "history": None if history is None else writer.plain(
+            {name: history[name].to_numpy(dtype) for name, dtype in _HISTORY.items()}
         ),
     }  # fmt: skip
-    rows = result.rows
     arrays = {
         "used": rows.used.astype(np.int32),
         "range": np.array(result.ranges),
@@ -187,99 +183,77 @@ def to_parts(model: Any, result: Result) -> tuple[dict[str, Any], Arrays]:
     return document, {name: np.asarray(array) for name, array in arrays.items()}
 
 
-def _storable(name: str) -> str:
-    """Refuse a name that JSON turns into another: with two halves of a character as two."""
-    if name.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") != name:
-        raise ValueError(f"the column name {name!r} is no valid text; rename it")
-    return name
+class _Distinct(dict[Hashable, tuple[int, Any]]):
+    """Things in the order in which they came, by what tells them apart."""
 
-
-class _Distinct:
-    """Things in the order in which they came, and where each is."""
-
-    def __init__(self) -> None:
-        self.items: list[Any] = []
-        self._place: dict[Hashable, int] = {}
-
-    def append(self, key: Hashable, item: Any) -> None:
-        self._place.setdefault(key, len(self.items))
-        self.items.append(item)
-
-    def place(self, key: Hashable, item: Any) -> int:
+    def place(self, key: Hashable, thing: Any) -> int:
         """Return where a thing is, which is at the end if it is new."""
-        if key not in self._place:
-            self.append(key, item)
-        return self._place[key]
+        return self.setdefault(key, (len(self), thing))[0]
+
+    @property
+    def things(self) -> list[Any]:
+        """What has a place."""
+        return [thing for _, thing in self.values()]
 
 
 def _posterior_to_arrays(posterior: Posterior) -> Arrays:
     trees, states, models = _Distinct(), _Distinct(), _Distinct()
 
-    def places_of_trees(state: State) -> tuple[int, ...]:
-        return tuple(trees.place(tree.tobytes(), tree) for tree in state.trees)
-
-    def state_key(state: State) -> Hashable:
-        return places_of_trees(state), _numbers([state], _STATE_NUMBERS).tobytes()
-
-    for state in posterior.states:
-        states.append(state_key(state), state)
+    def place_of_state(state: State) -> int:
+        places = tuple(trees.place(tree.tobytes(), tree) for tree in state.trees)
+        return states.place((places, _numbers([state], _STATE).tobytes()), (places, state))
 
     def place_of_model(model: Model) -> int:
-        place = states.place(state_key(model.state), model.state)
-        numbers = _numbers([model], _MODEL_NUMBERS).tobytes()
-        vectors = _vectors([model]).tobytes(), model.inverse_root.tobytes()
-        return models.place((place, numbers, *vectors), (place, model))
+        place = place_of_state(model.state)
+        numbers, vectors = _numbers([model], _MODEL), _vectors([model])
+        key = (place, *(array.tobytes() for array in (numbers, vectors, model.inverse_root)))
+        return models.place(key, (place, model))
 
     mixture, groups, draws = posterior.mixture, posterior.groups, posterior.draws
-    in_mixture = [place_of_model(model) for _, model in mixture.models]
-    in_groups = [place_of_model(one.model) for one in groups]
-    of_states = [places_of_trees(state) for state in states.items]
-    fits = [model for _, model in models.items]
-    numbers = (
-        mixture.y_mean, mixture.y_scale, mixture.y_spread, mixture.n, *mixture.noise_prior,
-    )  # fmt: skip
+    visited = np.array([place_of_state(state) for state in posterior.states], np.int32)
+    n_visited = len(states)
+    in_mixture = _integers(place_of_model(model) for _, model in mixture.models)
+    in_groups = _integers(place_of_model(one.model) for one in groups)
+    members = [sorted(one.members) for one in groups]
+    fits = [model for _, model in models.things]
+    numbers = [*(getattr(mixture, name) for name in _MIXTURE), *mixture.noise_prior]
     return {
-        "trees/length": _lengths(trees.items),
-        **nodes_to_arrays("trees", trees.items),
-        "states/visited": np.array(len(posterior.states), np.int32),
-        "states/length": _lengths(of_states),
-        "states/tree": _joined(of_states),
-        "states/numbers": _numbers(states.items, _STATE_NUMBERS),
+        "trees/length": _integers(map(len, trees.things)),
+        **nodes_to_arrays("trees", trees.things),
+        "states/visited": np.array(n_visited, np.int32),
+        "states/length": _integers(len(places) for places, _ in states.things),
+        "states/tree": _integers(i for places, _ in states.things for i in places),
+        "states/numbers": _numbers([state for _, state in states.things], _STATE),
         "chains/weight": posterior.chain_weights,
-        "draws/length": _lengths([one.state for one in draws]),
-        "draws/state": np.concatenate([one.state for one in draws]).astype(np.int32),
+        "draws/length": _integers(len(one.state) for one in draws),
+        "draws/state": visited[np.concatenate([one.state for one in draws])],
         "draws/weight": np.concatenate([one.weight for one in draws]).astype(float),
-        "models/state": np.array([place for place, _ in models.items], np.int32),
-        "models/numbers": _numbers(fits, _MODEL_NUMBERS),
+        "models/state": _integers(place for place, _ in models.things),
+        "models/numbers": _numbers(fits, _MODEL),
         "models/vectors": _vectors(fits),
         "models/inverse_root": np.concatenate([fit.inverse_root.ravel() for fit in fits]),
-        "mixture/model": np.array(in_mixture, np.int32),
+        "mixture/model": in_mixture,
         "mixture/weight": mixture.weights,
         "mixture/numbers": np.array(numbers, np.float64),
         "mixture/plug_in": np.array(mixture.plug_in, np.bool_),
-        "groups/model": np.array(in_groups, np.int32),
+        "groups/model": in_groups,
         "groups/weight": np.array([one.weight for one in groups], np.float64),
-        "groups/length": _lengths([one.members for one in groups]),
-        "groups/member": _joined([sorted(one.members) for one in groups]),
+        "groups/length": _integers(map(len, members)),
+        "groups/member": visited[[i for group in members for i in group]],
         "inclusion": posterior.inclusion,
     }
 
 
-def _lengths(items: Sequence[Any]) -> np.ndarray:
-    return np.array([len(item) for item in items], np.int32)
+def _integers(numbers: Iterable[int]) -> np.ndarray:
+    return np.fromiter(numbers, np.int32)
 
 
-def _joined(items: Sequence[Sequence[int]]) -> np.ndarray:
-    return np.array([place for item in items for place in item], np.int32)
-
-
-def _numbers(items: Sequence[Any], names: Sequence[str]) -> np.ndarray:
+def _numbers(items: Sequence[Any], names: Iterable[str]) -> np.ndarray:
     return np.array([[getattr(item, name) for item in items] for name in names], np.float64)
 
 
 def _vectors(models: Sequence[Model]) -> np.ndarray:
-    return np.array([np.concatenate([getattr(model, name) for model in models])
-                     for name in _MODEL_VECTORS])  # fmt: skip
+    return np.array([np.concatenate([getattr(one, name) for one in models]) for name in _VECTORS])
 
 
 # Checks, of what is saved and of what is read.
@@ -296,18 +270,14 @@ def _check_settings(model: Any, names: Sequence[str], used: np.ndarray) -> None:
         raise DamagedFile(f"one of its parameters is impossible: {str(error)[:300]}") from None
 
 
-def _opcodes(names: Any) -> np.ndarray:
-    """Return our number of each operator of a file, that of a column first."""
-    require(isinstance(names, list) and len(names) < 256, "its operators are no list of names")
+def _check(arrays: Arrays, n_columns: int, operators: list[str]) -> np.ndarray:
+    """Complain about arrays that are not those of a model; return the nodes of its trees."""
     require(
-        all(isinstance(name, str) and name in OPERATORS for name in names),
+        len(operators) < 256 and OPERATORS.keys() >= set(operators),
         "it has an operator that this version of symbayes does not have",
     )
-    return np.array([FEATURE, *(OPERATORS[name].opcode for name in names)], np.uint8)
-
-
-def _check(arrays: Arrays, n_columns: int, opcodes: np.ndarray) -> None:
-    """Complain about arrays that are not those of a model."""
+    # Our number of each operator of the file, that of a column first.
+    opcodes = np.array([FEATURE, *(OPERATORS[name].opcode for name in operators)], np.uint8)
     sizes = check_arrays(arrays, _LAYOUT, {"columns": n_columns, "operators": len(opcodes)})
     for what, (least, most) in _SIZES.items():
         n = sizes[what]
@@ -317,11 +287,8 @@ def _check(arrays: Arrays, n_columns: int, opcodes: np.ndarray) -> None:
         "its columns or their ranges are impossible",
     )
     length = arrays["trees/length"].astype(np.int64)
-    nodes = nodes_from(arrays, "trees", opcodes[arrays["trees/op"]])
-    check_trees("trees", nodes, length, np.ones_like(length), sizes["used"])
-    for name, lengths in (("states/tree", "states/length"), ("draws/state", "draws/length"),
-                          ("groups/member", "groups/length")):  # fmt: skip
-        check_lengths(name, arrays[name], arrays[lengths])
+    own = arrays | {"trees/op": opcodes[arrays["trees/op"]]}
+    nodes = checked_nodes("trees", own, length, np.ones_like(length), sizes["used"])
     terms = arrays["states/length"][arrays["models/state"]].astype(np.int64)
     check_lengths("models/vectors", arrays["models/vectors"], terms)
     check_lengths("models/inverse_root", arrays["models/inverse_root"], terms**2)
@@ -332,58 +299,50 @@ def _check(arrays: Arrays, n_columns: int, opcodes: np.ndarray) -> None:
         "it has a draw or a formula of a state that was not visited",
     )
     require(len(np.unique(member)) == len(member), "a state is of more than one formula")
-
-    weight, _, noise_variance = arrays["states/numbers"]
-    require((weight >= 0.0).all() and (noise_variance >= 0.0).all(), "a state has a number below 0")
-    _, mse, noise_variance, spread = arrays["models/numbers"]
-    lengths_of_columns = arrays["models/vectors"][_MODEL_VECTORS.index("length")]
-    require(
-        (mse >= 0.0).all()
-        and (noise_variance >= 0.0).all()
-        and ((spread >= 0.0) & (spread <= 1.0)).all()
-        and (lengths_of_columns > 0.0).all(),
-        "a model has an impossible number",
-    )
-    _, y_scale, y_spread, n, nu, lam = arrays["mixture/numbers"].tolist()
-    require(
-        y_scale > 0.0 and y_spread > 0.0 and n >= 1.0 and nu > 0.0 and lam > 0.0,
-        "a number that predictions need is impossible",
-    )
     for what, weights in (
-        ("states", weight[:visited]), ("chains", arrays["chains/weight"]),
+        ("states", arrays["states/numbers"][0, :visited]), ("chains", arrays["chains/weight"]),
         ("models", arrays["mixture/weight"]), ("formulas", arrays["groups/weight"]),
     ):  # fmt: skip
         smallest = 0.0 if what == "formulas" else 1.0 - _ROUNDING  # not all are listed
-        fine = (weights >= 0.0).all() and smallest <= weights.sum() <= 1.0 + _ROUNDING
+        fine = smallest <= weights.sum() <= 1.0 + _ROUNDING
         require(fine, f"the probabilities of the {what} are impossible")
     # Of all formulas together, as often as a tree occurs in them.
-    ends = np.cumsum(arrays["states/length"], dtype=np.int64)
-    sums = np.concatenate([[0], np.cumsum(length[arrays["states/tree"]])])
-    nodes_of_states = sums[ends] - sums[ends - arrays["states/length"]]
-    shown = nodes_of_states[arrays["models/state"][arrays["groups/model"]]].sum()
+    trees_of_states = split(arrays["states/tree"], arrays["states/length"])
+    states_shown = arrays["models/state"][arrays["groups/model"]].tolist()
     require(
-        shown <= _MOST_NODES_SHOWN,
+        sum(length[trees_of_states[i]].sum() for i in states_shown) <= _MOST_NODES_SHOWN,
         f"its formulas have more than {_MOST_NODES_SHOWN} nodes together",
     )
+    return nodes
 
 
 # Reading.
+
+
+def load_model(
+    kind: Any, path: str | os.PathLike[str], max_bytes: int
+) -> tuple[dict[str, Any], Result]:
+    """Read the parameters of an estimator of a class and the result of its fit from a file."""
+    document, arrays = read_archive(path, _KIND, _VERSION, max_bytes=max_bytes)
+    with naming(path_text(path)):
+        return _from_parts(kind, document, arrays)
 
 
 def _from_parts(
     kind: Any, document: dict[str, Any], arrays: Arrays
 ) -> tuple[dict[str, Any], Result]:
     """Return the parameters and the result that a document and arrays hold, or refuse them."""
-    require(document.keys() == _KEYS, "its document does not have the expected entries")
-    n, names, target = document["n_columns"], document["names"], document["target"]
     require(
-        type(n) is int and 1 <= n <= _SIZES["columns"][1], "its number of columns is impossible"
+        document.keys() == _KINDS.keys() | _OTHERS,
+        "its document does not have the expected entries",
     )
+    check_kinds("document", document, _KINDS)
+    n, names, best = document["n_columns"], document["names"], document["best"]
+    require(1 <= n <= _SIZES["columns"][1], "its number of columns is impossible")
     require(
-        names is None or (_are_texts(names, n) and len(set(names)) == n),
-        "its names of columns are not one text per column, all different",
+        names is None or len(names) == len(set(names)) == n,
+        "its names of columns are not one per column, all different",
     )
-    require(isinstance(target, str), "the name of its target is no text")
     reader = ValueReader(arrays)
     parameters = reader.parameters(kind, document["parameters"])
     near = reader.value(document["near"])
@@ -391,29 +350,22 @@ def _from_parts(
     diagnostics = reader.value(document["diagnostics"])
     history = _history(reader.value(document["history"]))
     reader.finish()
-    opcodes = _opcodes(document["operators"])
-    _check(arrays, n, opcodes)
-    posterior = _posterior(arrays, opcodes)
+    nodes = _check(arrays, n, document["operators"])
+    posterior = _posterior(arrays, nodes)
     _check_diagnostics(diagnostics, len(posterior.draws))
 
     used = arrays["used"].astype(np.int64)
+    shown_names = names or [f"x{i}" for i in range(n)]
+    _check_settings(kind(**parameters), shown_names, used)
+    formulas, table = _formulas(posterior, used, shown_names, arrays["r2"], document)
+    require(0 <= best < len(formulas), "its best formula is none of its formulas")
     rows = [arrays[f"rows/{name}"] for name in ("x", "y", "weights")]
-    formula_names = names or [f"x{i}" for i in range(n)]
-    _check_settings(kind(**parameters), formula_names, used)
-    formulas, table = _formulas(
-        posterior, used, formula_names, arrays["r2"], document["digits"], document["rounded"]
-    )
-    best = document["best"]
-    require(
-        type(best) is int and 0 <= best < len(formulas), "its best formula is none of its formulas"
-    )
-    low, high = arrays["range"]
     result = Result(
         posterior=posterior,
         rows=Table(*rows, used, arrays["rows/position"]),  # type: ignore[call-arg]
-        ranges=(low, high),
+        ranges=tuple(arrays["range"]),
         column_names=names,
-        target=target,
+        target=document["target"],
         formulas=table,
         formula_objects=formulas,
         best=best,
@@ -424,24 +376,17 @@ def _from_parts(
     return parameters, result
 
 
-def _are_texts(texts: Any, n: int, types: tuple[type, ...] = (str,)) -> bool:
-    return (
-        isinstance(texts, list)
-        and len(texts) == n
-        and all(isinstance(text, types) for text in texts)
-    )
-
-
-def _posterior(arrays: Arrays, opcodes: np.ndarray) -> Posterior:
+def _posterior(arrays: Arrays, nodes: np.ndarray) -> Posterior:
     """Return the posterior of arrays that were checked."""
-    nodes = nodes_from(arrays, "trees", opcodes[arrays["trees/op"]])
-    trees = split("trees/op", nodes, arrays["trees/length"])
+
+    def parts(name: str, lengths: str) -> list[np.ndarray]:
+        return split(arrays[name], arrays[lengths])
+
+    trees = split(nodes, arrays["trees/length"])
     states = [
-        State(tuple(trees[i] for i in row.tolist()), *numbers)
-        for row, numbers in zip(
-            split("states/tree", arrays["states/tree"], arrays["states/length"]),
-            arrays["states/numbers"].T.tolist(),
-            strict=True,
+        State(tuple(trees[i] for i in places.tolist()), *numbers)
+        for places, numbers in zip(
+            parts("states/tree", "states/length"), arrays["states/numbers"].T.tolist(), strict=True
         )
     ]
     of_models = arrays["models/state"]
@@ -451,46 +396,39 @@ def _posterior(arrays: Arrays, opcodes: np.ndarray) -> Posterior:
             state=states[i],
             inverse_root=root.reshape(k, k),
             probe=np.empty(0),
-            **dict(zip(_MODEL_NUMBERS, numbers, strict=True)),
-            **dict(zip(_MODEL_VECTORS, vectors, strict=True)),
+            **dict(zip(_MODEL, numbers, strict=True)),
+            **dict(zip(_VECTORS, vectors, strict=True)),
         )
         for i, k, numbers, vectors, root in zip(
             of_models.tolist(),
             terms.tolist(),
             arrays["models/numbers"].T.tolist(),
-            split("models/vectors", arrays["models/vectors"], terms),
-            split("models/inverse_root", arrays["models/inverse_root"], terms**2),
+            split(arrays["models/vectors"], terms),
+            split(arrays["models/inverse_root"], terms**2),
             strict=True,
         )
     ]
     weights, places = arrays["mixture/weight"].tolist(), arrays["mixture/model"].tolist()
-    y_mean, y_scale, y_spread, n, nu, lam = arrays["mixture/numbers"].tolist()
-    mixture = Mixture(
-        models=[(weight, models[i]) for weight, i in zip(weights, places, strict=True)],
-        y_mean=y_mean,
-        y_scale=y_scale,
-        y_spread=y_spread,
-        n=n,
-        noise_prior=(nu, lam),
-        plug_in=bool(arrays["mixture/plug_in"]),
-    )
-    length = arrays["draws/length"]
+    *numbers, nu, lam = arrays["mixture/numbers"].tolist()
     draws = zip(
-        split("draws/state", arrays["draws/state"].astype(np.int64), length),
-        split("draws/weight", arrays["draws/weight"], length),
-        strict=True,
+        parts("draws/state", "draws/length"), parts("draws/weight", "draws/length"), strict=True
     )
     groups = zip(
         arrays["groups/weight"].tolist(),
         arrays["groups/model"].tolist(),
-        split("groups/member", arrays["groups/member"], arrays["groups/length"]),
+        parts("groups/member", "groups/length"),
         strict=True,
     )
     return Posterior(
         states=states[: int(arrays["states/visited"])],
-        draws=[Draws(*pair) for pair in draws],
+        draws=[Draws(state.astype(np.int64), weight) for state, weight in draws],
         chain_weights=arrays["chains/weight"],
-        mixture=mixture,
+        mixture=Mixture(
+            [(weight, models[i]) for weight, i in zip(weights, places, strict=True)],
+            **dict(zip(_MIXTURE, numbers, strict=True)),
+            noise_prior=(nu, lam),
+            plug_in=bool(arrays["mixture/plug_in"]),
+        ),
         groups=[Group(weight, models[i], frozenset(of.tolist())) for weight, i, of in groups],
         inclusion=arrays["inclusion"],
     )
@@ -501,30 +439,26 @@ def _formulas(
     used: np.ndarray,
     names: Sequence[str],
     r2: np.ndarray,
-    digits: Any,
-    rounded: Any,
+    document: dict[str, Any],
 ) -> tuple[list[Formula], pd.DataFrame]:
     """Return the formulas of a posterior and their table."""
-    models = posterior.formula_models
-    require(
-        _are_texts(rounded, len(models), (str, type(None))),
-        "its rounded formulas are not one text per formula",
-    )
+    models, digits, rounded = posterior.formula_models, document["digits"], document["rounded"]
+    require(len(rounded) == len(models), "its rounded formulas are not one per formula")
     require(
         isinstance(digits, list) and len(digits) == len(models),
         "its numbers of digits are not those of its formulas",
     )
+    formulas = []
     try:
-        formulas = []
         for (_, fit), some in zip(models, digits, strict=True):
             expression = expression_of(fit, used)
             fine = some is None or (
                 isinstance(some, list)
                 and all(type(n) is int and 1 <= n <= ALL_DIGITS for n in some)
-                and len(some) == sum(1 for _ in constants(expression))
+                and len(some) == len([*constants(expression)])
             )
             require(fine, "its numbers of digits are not those of its constants")
-            formulas.append(Formula._from_expression(expression, tuple(names), some))
+            formulas.append(Formula._from_expression(expression, names, some))
         texts = [
             str(formula) if text is None else text
             for formula, text in zip(formulas, rounded, strict=True)
@@ -538,46 +472,26 @@ def _formulas(
 # What is known of the run. Those who show it expect these entries.
 
 _HISTORY = {"chain": np.int64, "trees": np.int64, "rmse": np.float64, "n_nodes": np.int64}
-#: What an entry of the diagnostics may be, in the words of `_kind`.
 _DIAGNOSTICS = {
-    "proposals": ["int"], "evaluations": ["int"], "restarts": ["int"], "thinning": ["int"],
-    "seconds": ["float"], "stacking_gain": ["float", "NoneType"], "verdict": ["str"],
-    "interrupted": ["bool"], "timed_out": ["bool"], "settled": ["bool"], "converged": ["bool"],
-    "chains_disagree": ["bool"], "search_agreed": ["bool", "NoneType"],
-    "acceptance": ["{str: float}", "{}"], "r_hat": ["{str: float}", "{}"],
-    "effective_draws": ["{str: float}", "{}"], "found": ["[(float, str)]", "[]"],
+    "proposals": "int", "evaluations": "int", "restarts": "int", "thinning": "int",
+    "seconds": "float", "stacking_gain": "float | None", "verdict": "str", "interrupted": "bool",
+    "timed_out": "bool", "settled": "bool", "converged": "bool", "chains_disagree": "bool",
+    "search_agreed": "bool | None", "acceptance": "{str: float} | {}", "r_hat": "{str: float} | {}",
+    "effective_draws": "{str: float} | {}", "found": "[(float, str)] | []",
 }  # fmt: skip
-#: The same for those of which there is one per chain; without temperatures some are empty.
+#: Those of which there is one per chain; without temperatures some are empty.
 _BY_CHAIN = {
-    "log_likelihood": ["[float64 1]"], "log_likelihood_by_temperature": ["[float64 2]"],
-    "leading_by_chain": ["[float]"], "stacking_weights": ["[float]", "NoneType"],
-    "powers": ["[float64 1]", "[]"], "swap_rates": ["[float64 1]", "[]"],
-    "round_trips": ["[int]", "[]"],
+    "log_likelihood": "[float64 1]", "log_likelihood_by_temperature": "[float64 2]",
+    "leading_by_chain": "[float]", "stacking_weights": "[float] | None",
+    "powers": "[float64 1] | []", "swap_rates": "[float64 1] | []", "round_trips": "[int] | []",
 }  # fmt: skip
 
 
 def _check_diagnostics(diagnostics: Any, n_chains: int) -> None:
-    require(isinstance(diagnostics, dict), "its diagnostics are no dict")
-    for name, kinds in (_DIAGNOSTICS | _BY_CHAIN).items():
-        value = diagnostics.get(name)
-        fine = name in diagnostics and _kind(value) in kinds
-        if name in _BY_CHAIN and value:
-            fine = fine and len(value) == n_chains
-        require(fine, f"{name!r} of its diagnostics is impossible")
-
-
-def _kind(value: Any) -> str:
-    """Return the type of a value and of what is in it: "int", "[float64 1]", "{str: float}"."""
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype.name} {value.ndim}"
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_kind, value))})"
-    if isinstance(value, list):
-        return f"[{' or '.join({_kind(item) for item in value})}]"
-    if isinstance(value, dict):
-        kinds = {f"{_kind(key)}: {_kind(item)}" for key, item in value.items()}
-        return f"{{{' or '.join(kinds)}}}"
-    return type(value).__name__
+    check_kinds("diagnostics", diagnostics, _DIAGNOSTICS | _BY_CHAIN)
+    for name in _BY_CHAIN:
+        n = len(diagnostics[name] or ())
+        require(n in (0, n_chains), f"{name!r} of its diagnostics is impossible")
 
 
 def _history(columns: Any) -> pd.DataFrame | None:
@@ -587,7 +501,7 @@ def _history(columns: Any) -> pd.DataFrame | None:
     require(
         isinstance(columns, dict)
         and list(columns) == list(_HISTORY)
-        and all(_kind(columns[name]) == f"{np.dtype(of)} 1" for name, of in _HISTORY.items())
+        and all(kind_of(columns[name]) == f"{np.dtype(of)} 1" for name, of in _HISTORY.items())
         and len({len(column) for column in columns.values()}) == 1,
         "its history is impossible",
     )

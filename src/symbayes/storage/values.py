@@ -25,12 +25,13 @@ from .archive import DTYPES, Arrays, DamagedFile, require
 #: Bounds of what is finite, and of what is positive.
 LARGEST = float(np.finfo(np.float64).max)
 SMALLEST = float(np.nextafter(0.0, 1.0))
+NODE_FIELDS = ("op", "feature", "a", "b")
 
 _SETTINGS: dict[str, type] = {
     kind.__name__: kind
     for kind in (NoisePrior, PaperSampler, TemperedSampler, TermsPrior, TreePrior)
 }
-_NOT_FINITE = ("nan", "inf", "-inf")
+_NOT_FINITE = {text: float(text) for text in ("nan", "inf", "-inf")}
 _PREFIX = "values/"
 
 
@@ -42,12 +43,10 @@ class ValueWriter:
 
     def plain(self, value: Any) -> Any:
         """Return a value as JSON; numbers of NumPy become those of Python."""
-        if value is None or isinstance(value, str):
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, str | bool | int | None):
             return value
-        if isinstance(value, bool | np.bool_):
-            return bool(value)
-        if isinstance(value, Integral):
-            return int(value)
         if isinstance(value, Real):
             number = float(value)
             return number if math.isfinite(number) else {"float": str(number)}
@@ -69,7 +68,7 @@ class ValueWriter:
         raise TypeError(f"an object of type {name} cannot be kept in a file")
 
     def parameters(self, model: Any) -> dict[str, Any]:
-        """Return all parameters of an estimator: what JSON cannot keep, as what comes closest."""
+        """Return all parameters of an estimator; what cannot be kept, as what comes closest."""
         kept = {}
         for name, value in model.get_params(deep=False).items():
             if name == "progress" and callable(value):
@@ -112,57 +111,31 @@ class ValueReader:
 
     def value(self, plain: Any) -> Any:
         """Return a value, or refuse the file."""
+        try:
+            return self._value(plain)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            why = f"{type(error).__name__}: {str(error)[:300]}"
+            raise DamagedFile(f"it has a value that cannot be ({why})") from None
+
+    def _value(self, plain: Any) -> Any:
         if isinstance(plain, list):
-            return [self.value(item) for item in plain]
+            return [self._value(item) for item in plain]
         if not isinstance(plain, dict):
             return plain
-        require(len(plain) == 1, "it has a value of no kind")
         ((kind, content),) = plain.items()
-        if kind == "float" and isinstance(content, str) and content in _NOT_FINITE:
-            return float(content)
-        require(isinstance(content, list), f"it has a value that is no {kind[:20]!r}")
+        if kind == "float":
+            return _NOT_FINITE[content]
         if kind == "tuple":
-            return tuple(self.value(item) for item in content)
-        if kind == "dict":
-            return self._dict(content)
+            return tuple(self._value(item) for item in content)
         if kind == "array":
-            return self._array(content)
-        require(kind in _SETTINGS, f"it has a value of the unknown kind {kind[:20]!r}")
-        try:
-            return _SETTINGS[kind](**self._dict(content))
-        except (TypeError, ValueError) as error:
-            raise DamagedFile(f"it has impossible settings ({error})") from None
-
-    def _dict(self, content: list) -> dict[Any, Any]:
-        require(
-            all(isinstance(pair, list) and len(pair) == 2 for pair in content),
-            "it has a dict that is none",
-        )
-        keys = [key for key, _ in content]
-        require(
-            all(type(key) in (str, int) for key in keys) and len(set(keys)) == len(keys),
-            "it has a dict whose keys are no names or numbers, or occur twice",
-        )
-        return {key: self.value(item) for key, item in content}
-
-    def _array(self, content: list[Any]) -> np.ndarray:
-        require(len(content) == 2, "it has an array of no type or shape")
-        name, shape = content
-        require(
-            isinstance(name, str)
-            and isinstance(shape, list)
-            and len(shape) <= 32
-            and all(type(n) is int and n >= 0 for n in shape),
-            "it has an array of no type or shape",
-        )
-        require(name in self._left, f"the array {_PREFIX}{name[:20]} is missing")
-        flat, size = self._left[name], math.prod(shape)
-        require(size <= len(flat), f"the array {_PREFIX}{name} is too short")
-        self._left[name] = flat[size:]
-        try:
+            name, shape = content
+            if min(shape, default=0) < 0:  # which reshape would take for the size that is left
+                raise ValueError("an array has a size below 0")
+            flat, size = self._left[name], math.prod(shape)
+            self._left[name] = flat[size:]
             return flat[:size].reshape(shape).copy()
-        except ValueError:  # too large sizes beside one of 0
-            raise DamagedFile("it has an array of an impossible shape") from None
+        values = {key: self._value(item) for key, item in content}
+        return values if kind == "dict" else _SETTINGS[kind](**values)
 
     def parameters(self, kind: Any, plain: Any) -> dict[str, Any]:
         """Return the parameters of an estimator of a class."""
@@ -178,6 +151,28 @@ class ValueReader:
             require(len(flat) == 0, f"the array {_PREFIX}{name} is too long")
 
 
+def kind_of(value: Any) -> str:
+    """Return the type of a value and of what is in it: "int", "[float64 1]", "{str: float}"."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.name} {value.ndim}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(kind_of, value))})"
+    if isinstance(value, list):
+        return f"[{' or '.join(sorted({kind_of(item) for item in value}))}]"
+    if isinstance(value, dict):
+        kinds = {f"{kind_of(key)}: {kind_of(item)}" for key, item in value.items()}
+        return f"{{{' or '.join(sorted(kinds))}}}"
+    return "None" if value is None else type(value).__name__
+
+
+def check_kinds(what: str, entries: Any, kinds: Mapping[str, str]) -> None:
+    """Refuse entries that are not of one of the kinds that their names say, divided by bars."""
+    require(isinstance(entries, dict), f"its {what} is no dict")
+    for name, allowed in kinds.items():
+        fine = name in entries and kind_of(entries[name]) in allowed.split(" | ")
+        require(fine, f"{name!r} of its {what} is impossible")
+
+
 @dataclass(frozen=True)
 class Field:
     """What an array of a file has to be.
@@ -187,23 +182,22 @@ class Field:
 
     dtype: str
     shape: tuple[int | str, ...]
-    least: float | None = -LARGEST
-    """The least value; None allows all, nan among them."""
-    most: float = LARGEST
-    places_in: str | None = None
-    """Values are indices into something of the size of this name, instead of `least` to `most`."""
+    least: Any = -LARGEST
+    """The least value, or an array of them; None allows all, nan among them."""
+    most: Any = LARGEST
+    """The largest value, or an array of them; a name is that of a size, of which all are less."""
+    lengths: str | None = None
+    """The array that has the lengths of the parts of this one, which follow each other."""
 
 
-Layout = Mapping[str, Field]
-
-
-def check_arrays(arrays: Arrays, layout: Layout, sizes: Mapping[str, int]) -> dict[str, int]:
+def check_arrays(
+    arrays: Arrays, layout: Mapping[str, Field], sizes: Mapping[str, int]
+) -> dict[str, int]:
     """Refuse arrays that are not as a layout says; return `sizes` and all others by name."""
     for name in layout:
         require(name in arrays, f"the array {name} is missing")
-    if arrays.keys() != layout.keys():
-        extra = min(arrays.keys() - layout.keys())
-        raise DamagedFile(f"it has arrays that belong to nothing, such as {extra}")
+    extra = min(arrays.keys() - layout.keys(), default="")
+    require(not extra, f"it has arrays that belong to nothing, such as {extra}")
     found = dict(sizes)
     for name, field in layout.items():
         array = arrays[name]
@@ -217,21 +211,13 @@ def check_arrays(arrays: Arrays, layout: Layout, sizes: Mapping[str, int]) -> di
             "fit the rest",
         )
     for name, field in layout.items():
-        least, most = field.least, field.most
-        if field.places_in is not None:
-            least, most = 0, found[field.places_in] - 1
-        if least is not None:
-            fine = (arrays[name] >= least) & (arrays[name] <= most)
+        if field.least is not None:
+            most = found[field.most] - 1 if isinstance(field.most, str) else field.most
+            fine = (arrays[name] >= field.least) & (arrays[name] <= most)
             require(fine.all(), f"the array {name} has impossible values")
+        if field.lengths is not None:
+            check_lengths(name, arrays[name], arrays[field.lengths])
     return found
-
-
-def split(name: str, flat: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
-    """Return consecutive parts of an array, along its last axis."""
-    check_lengths(name, flat, lengths)
-    ends = np.cumsum(lengths, dtype=np.int64)
-    pairs = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
-    return [flat[..., start:end] for start, end in pairs]
 
 
 def check_lengths(name: str, flat: np.ndarray, lengths: np.ndarray) -> None:
@@ -243,50 +229,43 @@ def check_lengths(name: str, flat: np.ndarray, lengths: np.ndarray) -> None:
     )
 
 
-def nodes_from(arrays: Arrays, prefix: str, op: np.ndarray | None = None) -> np.ndarray:
-    """Return the nodes of trees whose fields are arrays under a prefix."""
-    op = arrays[f"{prefix}/op"] if op is None else op
-    nodes = np.zeros(len(op), NODE)
-    nodes["op"] = op
-    for name in ("feature", "a", "b"):
-        nodes[name] = arrays[f"{prefix}/{name}"]
-    return nodes
+def split(flat: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
+    """Return consecutive parts of an array, along its last axis; their lengths were checked."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    pairs = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
+    return [flat[..., start:end] for start, end in pairs]
 
 
 def nodes_to_arrays(prefix: str, trees: Sequence[np.ndarray]) -> Arrays:
     """Return the nodes of trees as arrays, one after the other."""
     nodes = np.concatenate([np.empty(0, NODE), *trees], dtype=NODE)
-    return {
-        f"{prefix}/op": nodes["op"].astype(np.uint8),
-        f"{prefix}/feature": nodes["feature"],
-        f"{prefix}/a": nodes["a"],
-        f"{prefix}/b": nodes["b"],
-    }
+    arrays = {f"{prefix}/{name}": nodes[name] for name in NODE_FIELDS}
+    return arrays | {f"{prefix}/op": nodes["op"].astype(np.uint8)}
 
 
-def check_trees(
-    name: str,
-    nodes: np.ndarray,
-    lengths: np.ndarray,
-    n_trees: np.ndarray,
-    n_columns: int,
-) -> None:
-    """Refuse nodes that are not whole trees over `n_columns` columns; compiled code trusts them.
+def checked_nodes(
+    prefix: str, arrays: Arrays, lengths: np.ndarray, n_trees: np.ndarray, n_columns: int
+) -> np.ndarray:
+    """Return nodes that are whole trees over `n_columns` columns; compiled code trusts them.
 
     The nodes are packed: the i-th of `lengths` is how many nodes the next `n_trees[i]` trees have.
     """
-    op = nodes["op"]
+    op = arrays[f"{prefix}/op"]
+    nodes = np.zeros(len(op), NODE)
+    for name in NODE_FIELDS:
+        nodes[name] = arrays[f"{prefix}/{name}"]
     used = nodes["feature"][op == FEATURE]
-    check_lengths(f"{name}/op", op, lengths)
-    fine = ((used >= 0) & (used < n_columns)).all() and ((lengths == 0) == (n_trees == 0)).all()
-    require(fine, f"a tree of {name} is not complete or has a column that is not there")
     # After each node this many subtrees are missing in its pack; at its end none, and never before.
-    missing = np.cumsum((op > FEATURE).astype(np.int64) + (op >= FIRST_BINARY) - 1)
-    lengths, n_trees = lengths[lengths > 0], n_trees[lengths > 0]
-    ends = np.cumsum(lengths) - 1
-    before = np.concatenate([[0], missing[ends[:-1]]]) if len(ends) else np.zeros(0, np.int64)
-    missing += np.repeat(n_trees - before, lengths)
+    change = (op > FEATURE).astype(np.int64) + (op >= FIRST_BINARY) - 1
+    so_far, ends = np.append(0, np.cumsum(change)), np.cumsum(lengths, dtype=np.int64)
+    missing = so_far[1:] + np.repeat(n_trees - so_far[ends - lengths], lengths)
     last = np.zeros(len(op), bool)
-    last[ends] = True
-    fine = (missing[last] == 0).all() and (missing[~last] > 0).all()
-    require(fine, f"a tree of {name} is not complete or has a column that is not there")
+    last[ends[lengths > 0] - 1] = True
+    fine = (
+        ((used >= 0) & (used < n_columns)).all()
+        and ((lengths == 0) == (n_trees == 0)).all()
+        and (missing >= 0).all()
+        and ((missing == 0) == last).all()
+    )
+    require(fine, f"a tree of {prefix} is not complete or has a column that is not there")
+    return nodes
