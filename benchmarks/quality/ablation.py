@@ -56,7 +56,7 @@ def main(words: Sequence[str] | None = None) -> int:
     add("--report", action="store_true", help="print the table of what is there, and fit nothing")
     add("--suites", nargs="+", choices=("feynman", "classic", "wide"),
         default=["feynman", "classic", "wide"])  # fmt: skip
-    add("--off", nargs="+", choices=("none", *_heuristics()), help="only these")
+    add("--off", nargs="+", metavar="NAME", help="only these: none, a heuristic, or several, A+B")
     add("--noise", nargs="+", type=float, default=NOISES, help="parts of the rms of y")
     add("--only", nargs="+", metavar="NAME", help="only these problems")
     add("--seconds", type=float, default=None, help="time limit of a fit")
@@ -95,12 +95,12 @@ def plan(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     np.random.default_rng(0).shuffle(problems)
     for suite, name, seed in problems:
         for noise in options.noise:
-            for off in ("none", *_heuristics()):
+            for off in options.off or ("none", *_heuristics()):
                 of_interest = off in ("none", "library", "pairs") if suite == "wide" else True
                 # Elsewhere there are too few columns for pairs to have a part in it.
                 if off == "pairs" and suite != "wide":
                     of_interest = False
-                if of_interest and (not options.off or off in options.off):
+                if of_interest:
                     yield {
                         "suite": suite, "problem": name, "noise": float(noise), "seed": int(seed),
                         "off": off, "limit": options.seconds, "tune": options.tune,
@@ -138,7 +138,8 @@ def perform(task: dict[str, Any], data: Path) -> dict[str, Any]:
 
     heuristics.in_use = heuristics.Heuristics()
     if task["off"] != "none":
-        heuristics.in_use = replace(heuristics.in_use, **{task["off"]: False})
+        off = dict.fromkeys(task["off"].split("+"), False)
+        heuristics.in_use = replace(heuristics.in_use, **off)
     if task["suite"] == "wide":
         problem = _wide(task["problem"], task["noise"], task["seed"])
     else:
@@ -196,7 +197,7 @@ def report(records: list[dict[str, Any]]) -> str:
     lines = []
     for title, wide in (("Formulas of feynman and classic", False), ("400 columns", True)):
         lines += [f"{title}\n", "| " + " | ".join(heads) + " |", "| --- " * len(heads) + "|"]
-        for off in _heuristics():
+        for off in sorted({record["off"] for record in records} - {"none"}):
             for noise in sorted({record["noise"] for record in records}):
                 both = [
                     (of["none"], of[off])
