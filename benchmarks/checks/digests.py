@@ -1,4 +1,4 @@
-"""Digests of thirty fits: whether a change that should change no result has changed none.
+"""Digests of 34 fits: whether a change that should change no result has changed none.
 
     python -m benchmarks.checks.digests --record FILE     before the change
     python -m benchmarks.checks.digests --compare FILE    after it, on the same machine

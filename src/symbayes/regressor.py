@@ -26,7 +26,7 @@ from .inputs.task import make_task
 from .inputs.validation import check_new_rows, check_new_target, target_name
 from .posterior.table import formulas_by_chain
 from .result import Result, combined
-from .run import carry_out
+from .run import run_fit
 from .samplers.run.workers import check_client
 from .show.notebook import formulas_html
 from .show.progress import Progress
@@ -265,7 +265,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         check_client(client)
         path = None if checkpoint is None else refuse_existing(checkpoint)
         task = make_task(self, X, y, sample_weight)
-        self._keep(*carry_out(self, task, target_name(y), began, client, path))
+        self._keep(*run_fit(self, task, target_name(y), began, client, path))
         return self
 
     @classmethod
@@ -330,7 +330,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         check_client(client)
         task = make_task(model, X, y, sample_weight)
         stored.check_table(model, task.table)
-        model._keep(*carry_out(model, task, target_name(y), began, client, stored=stored))
+        model._keep(*run_fit(model, task, target_name(y), began, client, stored=stored))
         return model
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

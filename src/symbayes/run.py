@@ -42,7 +42,7 @@ from .storage.checkpoint import CheckpointWriter, LoadedCheckpoint, begin_checkp
 _FOR_POSTERIOR, _FOR_TABLE = 0.6, 0.5
 
 
-def carry_out(
+def run_fit(
     model: Any,
     task: Task,
     target: str,

@@ -49,10 +49,10 @@ def posterior(*chains, y=Y, x=X, weights=None, holding=None, plug_in=False, nois
     holding = holding or [np.ones(len(draws)) for draws in chains]
     trace = Trace(traces, holding, np.zeros((len(chains), 3, 9)), 0.0)
     fitter = Fitter(problem, y, weights, plug_in)
-    return Result(make_posterior(fitter, trace, _deadline(late)), fitter)
+    return Found(make_posterior(fitter, trace, _deadline(late)), fitter)
 
 
-class Result:
+class Found:
     """A posterior, and what is asked of it."""
 
     def __init__(self, found, fitter):

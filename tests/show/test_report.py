@@ -215,13 +215,15 @@ def test_use_and_repetition_as_printed(plain, tmp_path):
 
 
 def test_a_fit_without_a_seed_cannot_be_repeated(plain, tmp_path):
+    assert "The same fit again:" in page_of(plain, tmp_path).text
     changed = copy.copy(plain)
-    changed.random_state = None
-    assert "there was no random_state" in page_of(changed, tmp_path).text
-    changed.random_state = np.random.RandomState(0)
-    page = page_of(changed, tmp_path)
-    assert "there was no random_state" not in page.text
-    assert " at 0x" not in page.raw
+    for generator in (None, np.random.RandomState(0)):
+        changed.random_state = generator
+        page = page_of(changed, tmp_path)
+        assert "random_state was no number, so that draws will differ" in page.text
+        assert " at 0x" not in page.raw
+    cut = with_diagnostics(plain, timed_out=True)
+    assert "was ended early, so that draws may differ" in page_of(cut, tmp_path).text
 
 
 def with_diagnostics(model, **changes):

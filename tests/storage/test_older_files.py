@@ -1,4 +1,8 @@
-"""Files that an earlier version has written: models load and say the same, checkpoints resume."""
+"""Files that an earlier version has written: models load and say the same, checkpoints resume.
+
+`files/VERSION` has what that version wrote, and in `expected.json` what its models said. A change
+of the layout of files adds a folder and removes none.
+"""
 
 import json
 import shutil

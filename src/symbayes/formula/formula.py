@@ -93,7 +93,7 @@ class Formula:
 
     @property
     def features(self) -> list[str]:
-        """Columns that occur in the formula."""
+        """Columns that occur in the formula, in the order of the table."""
         return [self._names[i] for i in sorted(ex.features(self._expression))]
 
     def predict(self, X: Any) -> np.ndarray:

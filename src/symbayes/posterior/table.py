@@ -56,14 +56,14 @@ class FormulaWriter:
         for i in to_polish([formula.n_nodes for formula in formulas], [fit.mse for fit in fits]):
             if budget.allows(fits[i]):
                 formulas[i] = self._shown(fits[i])
-        simpler = [str(formula) for formula in formulas]
+        rounded_texts = [str(formula) for formula in formulas]
         budget = Budget(self._fitter, deadline.cut_short)
         for i in range(min(_ROUNDED, len(models)) if self._free else 0):
             if budget.allows(fits[i]):
                 with contextlib.suppress(OutOfTime):
-                    simpler[i] = self._with_simple_constants(formulas[i], deadline.over)
+                    rounded_texts[i] = self._with_simple_constants(formulas[i], deadline.over)
         r2 = [1.0 - fit.mse * (problem.y_scale / problem.y_spread) ** 2 for fit in fits]
-        return formula_table(models, formulas, problem.y_scale, r2, simpler), formulas
+        return formula_table(models, formulas, problem.y_scale, r2, rounded_texts), formulas
 
     def one_standard_error_rmse(self, models: list[tuple[float, Model]]) -> float:
         """Return the RMSE whose square is one standard error above the smallest."""
@@ -122,9 +122,12 @@ def formula_table(
     formulas: Sequence[Formula],
     y_scale: float,
     r2: Sequence[float],
-    rounded: Sequence[str],
+    rounded_texts: Sequence[str],
 ) -> pd.DataFrame:
     """Return the table of formulas, given with their probabilities and fits.
+
+    A loaded model gets its table here too: a column that follows from `models` and `formulas` needs
+    nothing in the file.
 
     Texts are objects: pandas' own kind of text does not take every name that a column may have.
     """
@@ -136,7 +139,7 @@ def formula_table(
             "n_nodes": [formula.n_nodes for formula in formulas],
             "rmse": [np.sqrt(model.mse) * y_scale for _, model in models],
             "r2": r2,
-            "rounded": pd.Series(rounded, dtype=object),
+            "rounded": pd.Series(rounded_texts, dtype=object),
         }
     )
 
@@ -148,7 +151,7 @@ def formulas_by_chain(posterior: Posterior, formulas: pd.DataFrame, n: int) -> p
     for chain, shares in enumerate(probability.T):
         order = np.argsort(-shares, kind="stable")[:n]
         order = order[shares[order] > 0.0]
-        part = formulas.iloc[order].drop(columns=["probability", "rounded"])
+        part = formulas.iloc[order][["formula", "n_terms", "n_nodes", "rmse", "r2"]].copy()
         part.insert(0, "chain", chain)
         part.insert(1, "probability", shares[order])
         parts.append(part)

@@ -368,11 +368,13 @@ class Replicas(Chains):
     def record(self) -> LadderRecord:
         """Return how the temperatures have mixed since the counts were set to zero."""
         ladder = self.ladder
-        swap_rate = 1.0 - ladder.rejected / np.maximum(ladder.tried, 1)
+        accepted = ladder.tried - ladder.rejected
+        swap_rate = np.full(len(accepted), np.nan)
+        np.divide(accepted, ladder.tried, out=swap_rate, where=ladder.tried > 0)
         return LadderRecord(ladder.power.copy(), swap_rate, int(ladder.clock[1]))
 
     def forget(self) -> None:
-        """Set the counts of swaps and moves back to zero."""
+        """Set the counts of swaps, rounds and round trips back to zero."""
         ladder = self.ladder
         for counts in (ladder.rejected, ladder.tried, ladder.clock, ladder.direction):
             counts[:] = 0

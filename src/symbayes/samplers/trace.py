@@ -120,7 +120,8 @@ class LadderRecord:
     power: np.ndarray
     """Powers of the likelihood, from 1 down."""
     swap_rate: np.ndarray
-    """For each pair of neighbours, the share of swaps accepted."""
+    """For each pair of neighbours, the mean probability of accepting a swap; nan if none was
+    proposed."""
     round_trips: int
     """How often a replica went from the coldest temperature to the hottest and back."""
 

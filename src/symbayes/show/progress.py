@@ -44,7 +44,7 @@ class Progress:
     n_nodes : int
         Its number of operators, columns and constants.
     swap_rate : float or None
-        Share of swaps between neighbouring temperatures that were accepted, while settling and
+        Mean probability of accepting a swap between neighbouring temperatures, while settling and
         drawing.
 
     Examples

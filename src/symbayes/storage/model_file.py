@@ -469,7 +469,7 @@ def _formulas(
     return formulas, table
 
 
-# What is known of the run. Those who show it expect these entries.
+# What is known of the run: entries that every file has; what is added later must be optional.
 
 _HISTORY = {"chain": np.int64, "trees": np.int64, "rmse": np.float64, "n_nodes": np.int64}
 _DIAGNOSTICS = {
@@ -479,7 +479,7 @@ _DIAGNOSTICS = {
     "search_agreed": "bool | None", "acceptance": "{str: float} | {}", "r_hat": "{str: float} | {}",
     "effective_draws": "{str: float} | {}", "found": "[(float, str)] | []",
 }  # fmt: skip
-#: Those of which there is one per chain; without temperatures some are empty.
+#: The same for entries with one value per chain; without temperatures some are empty.
 _BY_CHAIN = {
     "log_likelihood": "[float64 1]", "log_likelihood_by_temperature": "[float64 2]",
     "leading_by_chain": "[float]", "stacking_weights": "[float] | None",

@@ -21,7 +21,7 @@ class Look:
     proposals: int
     """Proposals made so far, by all chains together."""
     swap_rate: float | None = None
-    """Share of swaps between neighbouring temperatures that were accepted, where there are any."""
+    """Mean probability of accepting a swap between neighbouring temperatures, if there are any."""
 
 
 @dataclass(frozen=True)

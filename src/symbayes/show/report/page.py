@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
+from numbers import Integral
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -278,7 +279,7 @@ def _chains(result: Result) -> Markup:
 
 
 def _detail(result: Result) -> dict[str, object]:
-    """Return size against error, columns, the tree, and the run."""
+    """Return size against error, the run, its moves, and what the search found."""
     diagnostics = result.diagnostics
     draws = [len(values) for values in diagnostics["log_likelihood"]]
     run = [
@@ -290,9 +291,13 @@ def _detail(result: Result) -> dict[str, object]:
     ]
     if diagnostics["powers"]:
         rates = np.concatenate(diagnostics["swap_rates"])
+        rates = rates[~np.isnan(rates)]  # of pairs that were due at least once
         run += [
             ("Temperatures in each chain", len(diagnostics["powers"][0])),
-            ("Swaps of neighbours accepted", f"{rates.min():.0%} to {rates.max():.0%}"),
+            (
+                "Swaps of neighbours accepted",
+                f"{rates.min():.0%} to {rates.max():.0%}" if len(rates) else "none proposed",
+            ),
             ("Round trips between coldest and hottest", sum(diagnostics["round_trips"])),
         ]
     moves = [(name, f"{share:.1%}") for name, share in diagnostics["acceptance"].items()]
@@ -335,6 +340,15 @@ def _plots(result: Result, comparison: Comparison) -> dict[str, object]:
     return {f"plot_{name}": svg(name, draw[name], sizes[name]) for name in draw}
 
 
+def _repetition(model: Any, diagnostics: Mapping[str, Any]) -> str:
+    """Return what the code that repeats the fit can promise."""
+    if not isinstance(model.random_state, Integral):
+        return "The same settings again; random_state was no number, so that draws will differ:"
+    if diagnostics["timed_out"] or diagnostics["interrupted"]:
+        return "The same settings again; the fit was ended early, so that draws may differ:"
+    return "The same fit again:"
+
+
 def _settings_and_use(result: Result, model: Any) -> dict[str, object]:
     """Return how the fit was made, and how to use and to repeat it."""
     best, changed = result.best_formula, _ADDRESS.sub("", model.__repr__(N_CHAR_MAX=10**6))
@@ -350,10 +364,7 @@ def _settings_and_use(result: Result, model: Any) -> dict[str, object]:
         "version": __version__,
         "all_digits": repr(best.text(17)),
         "features": best.features,
-        "repetition": "The same settings again; there was no random_state, so that draws will "
-        "differ:"
-        if model.random_state is None
-        else "The same fit again:",
+        "repetition": _repetition(model, result.diagnostics),
         "classes": ", ".join(sorted(set(_CLASS.findall(changed)))),
         "model": changed,
         "arguments": "X, y, sample_weight" if result.is_weighted else "X, y",
