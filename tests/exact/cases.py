@@ -18,7 +18,7 @@ from .spaces import Space, enumerate_space, p_value
 
 # Every statistical test fails by chance with this probability, or less. There are under two hundred
 # of them, the slow ones included: one false alarm of the whole suite in 10,000 runs.
-FALSE_ALARM = 5e-7
+FALSE_ALARM = 2e-7
 
 OPERATORS = {
     "plain": {"*": 1.0, "sin": 2.0},
@@ -37,6 +37,7 @@ class Case:
 
     likelihood: str
     terms: int | tuple[int, float]
+    """A fixed number, or the most and the decay of `TermsPrior`."""
     operators: str = "plain"
     max_nodes: int = 5
     temperature: float = 1.0

@@ -83,7 +83,7 @@ def guessed_trees(
         if not fewest <= len(trees) <= most:
             allowed = str(most) if fewest == most else f"{fewest} to {most}"
             raise ValueError(
-                f"initial_formulas: {text!r} has {len(trees)} terms and n_terms allows {allowed}"
+                f"initial_formulas: {text!r} has {len(trees)} term{"s" if len(trees) != 1 else ""} and n_terms allows {allowed}"
             )
         for tree in trees:
             missing = [

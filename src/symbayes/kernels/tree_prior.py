@@ -37,7 +37,8 @@ class Prior(NamedTuple):
     feature_concentration: np.ndarray
     """The same for the feature weights."""
     log_terms: np.ndarray
-    """Logarithm of p(K) for K = 0, 1, ... terms; minus infinity where not allowed."""
+    """Logarithm of p(K) for K = 0, 1, ... terms, up to a constant; minus infinity where not
+    allowed."""
     move_shape: np.ndarray
     """How often constants move: `[largest share, number of lt nodes for half of it]`."""
 

@@ -289,7 +289,7 @@ def found_so_far(looking, own, ends):
     for ladder, (score, trees) in zip(looking._ladders, own, strict=True):
         ladder.on_y = SimpleNamespace(score=score, trees=lambda trees=trees: trees)
     looking._ends = [Find(0.0, score, trees) for score, trees in ends]
-    looking.best.score, looking.best.terms = max(own + ends, key=lambda one: one[0])
+    looking.best.score, looking.best.state = max(own + ends, key=lambda one: one[0])
     return [[as_text(one) for one in start] for start in looking._starts()]
 
 

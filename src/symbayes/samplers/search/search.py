@@ -100,17 +100,17 @@ class Incumbent:
     """The best state so far, and those before it."""
 
     score: float = -np.inf
-    terms: list[np.ndarray] = field(default_factory=list)
+    state: list[np.ndarray] = field(default_factory=list)
     history: list[Find] = field(default_factory=list)
 
     def trees(self) -> list[np.ndarray]:
-        return self.terms
+        return self.state
 
     def update(self, score: float, trees: list[np.ndarray], seconds: float) -> None:
         """Take a state over if it is better; note when it was found if it is much better."""
         if not score > self.score:
             return
-        self.score, self.terms = score, trees
+        self.score, self.state = score, trees
         if self.history and score < self.history[-1].score + _WORTH_NOTING:
             self.history[-1] = replace(self.history[-1], trees=trees)
         else:
@@ -250,7 +250,7 @@ class Search:
             self._replace_equal_parts(run, stop)
         tell(ended=True)
         return SearchResult(
-            trees=self.best.terms,
+            trees=self.best.state,
             ladders=[ladder.on_y for ladder in self._ladders],
             starts=self._starts(),
             finished=self._spent >= budget or exact or settled,
@@ -259,7 +259,7 @@ class Search:
         )
 
     def _look(self) -> Look:
-        return Look(self.best.terms, int(self.counts()[PROPOSED].sum()))
+        return Look(self.best.state, int(self.counts()[PROPOSED].sum()))
 
     def _is_exact(self) -> bool:
         return any(is_exact(ladder.on_y) for ladder in self._ladders)
@@ -394,7 +394,7 @@ class Search:
 
     def _only_noise_left(self) -> bool:
         best = Replicas(self.problem, self._ladders[0].seed, np.ones(1))
-        best.move_to(self.best.terms)
+        best.move_to(self.best.state)
         used = self.problem.data.root_weight > 0
         return is_noise(all_columns(self.problem).T, best.residual()[used])
 
@@ -413,7 +413,7 @@ class Search:
                     helped = True
                     break
         if self.best.score > ladder.on_y.score:
-            ladder.on_y.move_to(self.best.terms)
+            ladder.on_y.move_to(self.best.state)
 
     def _shorten(self, run: RunContext, stop: Callable[[], bool], tell: Callable[[], None]) -> None:
         """Look for shorter exact formulas around the best: one step is enough for many.
@@ -426,7 +426,7 @@ class Search:
             before = self.best.score
             ladders = [ladder.on_y for ladder in self._ladders]
             for ladder in ladders:
-                ladder.put(self.best.terms)
+                ladder.put(self.best.state)
             made = run.workers.advance_all(ladders, Round(self._steps, LARGEST_ROUND, keep=True))
             for ladder, n in zip(ladders, made, strict=True):
                 self.best.update(*_best_draw(ladder, n), run.watch.seconds)
@@ -441,7 +441,7 @@ class Search:
         self, run: RunContext, stop: Callable[[], bool], tell: Callable[[], None]
     ) -> None:
         """Start anew, again and again, for other ways to write a long exact formula."""
-        if not self._use.new_starts or sum(map(len, self.best.terms)) <= _SHORT:
+        if not self._use.new_starts or sum(map(len, self.best.state)) <= _SHORT:
             return
         before = self.best.score
         for ladder in self._ladders:
@@ -461,7 +461,7 @@ class Search:
 
     def _all_begin_at_best(self) -> None:
         for ladder in self._ladders:
-            ladder.on_y.move_to(self.best.terms)
+            ladder.on_y.move_to(self.best.state)
 
     # Where the sampling begins
 
@@ -474,7 +474,7 @@ class Search:
         columns as far as possible, then with different structures.
         """
         own = [ladder.find for ladder in self._ladders]
-        best = Find(0.0, self.best.score, self.best.terms)
+        best = Find(0.0, self.best.score, self.best.state)
         good = [find for find in (best, *own, *self._ends) if find.score >= best.score - NEAR]
         chosen = _most_different(sorted(good, key=lambda find: -find.score), len(own))
         starts: dict[int, Find] = {}
@@ -511,7 +511,7 @@ class Search:
             others={i: s.on_target.state() for i, s in enumerate(self._ladders) if s.on_target},
             stages=[ladder.stages for ladder in self._ladders],
             spawned=[ladder.seed.n_children_spawned for ladder in self._ladders],
-            best=Find(0.0, self.best.score, self.best.terms),
+            best=Find(0.0, self.best.score, self.best.state),
             history=list(self.best.history),
             ends=list(self._ends),
             counts=self.counts() - counts,
