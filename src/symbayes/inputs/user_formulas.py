@@ -82,9 +82,8 @@ def guessed_trees(
         trees = [_in_use("initial_formulas", text, tree, names, used) for tree in found]
         if not fewest <= len(trees) <= most:
             allowed = str(most) if fewest == most else f"{fewest} to {most}"
-            raise ValueError(
-                f"initial_formulas: {text!r} has {len(trees)} term{"s" if len(trees) != 1 else ""} and n_terms allows {allowed}"
-            )
+            has = "1 term" if len(trees) == 1 else f"{len(trees)} terms"
+            raise ValueError(f"initial_formulas: {text!r} has {has} and n_terms allows {allowed}")
         for tree in trees:
             missing = [
                 BY_OPCODE[op].name
