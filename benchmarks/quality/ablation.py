@@ -184,9 +184,9 @@ def describe(record: dict[str, Any]) -> str:
 def report(records: list[dict[str, Any]]) -> str:
     """Return tables in Markdown: each heuristic off against all on, on the fits that have both.
 
-    Where no formula is exact, `shortening` and `new_starts` do nothing: with noise, what their rows
-    show is what the clock alone does to fits that a time limit ends, and other rows say no more
-    unless they differ by more than that.
+    Where no formula is exact, `shortening` does nothing: with noise, what its row shows is what the
+    clock alone does to fits that a time limit ends, and other rows say no more unless they differ
+    by more than that.
     """
     fits: dict[tuple, dict[str, dict[str, Any]]] = defaultdict(dict)
     for record in records:

@@ -137,7 +137,9 @@ INT_MAX = 2**31 - 1
 MIXTURE = ("model", "weight")
 FORGERIES = {
     # Trees, on which compiled code would run.
-    "an unknown operator": (element("trees/op", opcodes.N_OPCODES), "trees/op has impossible values"),
+    "an unknown operator": (
+        element("trees/op", opcodes.N_OPCODES), "trees/op has impossible values"
+    ),
     "a missing operand": (element("trees/op", opcodes.ADD, -1), "tree of trees is not complete"),
     "an operand too many": (an_operand_too_many, "tree of trees is not complete"),
     "a column that is not there": (element("trees/feature", 2), "trees/feature has impossible"),

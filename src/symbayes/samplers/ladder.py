@@ -368,9 +368,8 @@ class Replicas(Chains):
     def record(self) -> LadderRecord:
         """Return how the temperatures have mixed since the counts were set to zero."""
         ladder = self.ladder
-        accepted = ladder.tried - ladder.rejected
-        swap_rate = np.full(len(accepted), np.nan)
-        np.divide(accepted, ladder.tried, out=swap_rate, where=ladder.tried > 0)
+        rate = 1.0 - ladder.rejected / np.maximum(ladder.tried, 1)
+        swap_rate = np.where(ladder.tried > 0, rate, np.nan)
         return LadderRecord(ladder.power.copy(), swap_rate, int(ladder.clock[1]))
 
     def forget(self) -> None:

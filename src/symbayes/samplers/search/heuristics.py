@@ -43,8 +43,6 @@ class Heuristics:
     equal_parts: bool = True
     shortening: bool = True
     """Rounds around an exact formula, for a shorter one that is exact as well."""
-    new_starts: bool = True
-    """New starts after a long exact formula, for another one that is shorter."""
     noise_floor: bool = True
     """Agreement of several starts ends the search only if the residuals look like noise."""
 

@@ -24,7 +24,7 @@ from ...kernels.opcodes import FEATURE
 from ..exactness import exact_rss, is_exact
 from ..ladder import LARGEST_ROUND, Replicas, Round, mean_cost
 from ..run.context import Look, RunContext, Status
-from ..run.scheduler import NoStart, never
+from ..run.scheduler import NoStart
 from ..run.workers import Workers
 from ..trace import ChainTrace, Find, RunState, SearchState
 from . import common_factor, equal_parts, heuristics, power_law, rational
@@ -57,9 +57,8 @@ _STEPS_TO_TRY = 200
 # An improvement by fewer nats is the same find with better constants.
 _WORTH_NOTING = 3.0
 # An exact formula counts as the shortest after this many rounds without one that is better by this
-# many nats. If it has more nodes than the third number, another one is looked for from new starts,
-# for this many draws.
-_ROUNDS_TO_SHORTEN, _SHORTER, _SHORT, _DRAWS_FROM_NEW_STARTS = 6, 0.1, 8, 2304
+# many nats.
+_ROUNDS_TO_SHORTEN, _SHORTER = 6, 0.1
 
 
 @dataclass
@@ -245,7 +244,6 @@ class Search:
         # At last a shorter way to write what was found.
         if exact:
             self._shorten(run, stop, tell)
-            self._start_anew_for_shorter(run, stop, tell)
         else:
             self._replace_equal_parts(run, stop)
         tell(ended=True)
@@ -350,10 +348,10 @@ class Search:
         self,
         n: int,
         workers: Workers,
-        offer: bool = False,
-        times: int = 1,
-        again: int = 0,
-        stop: Callable[[], bool] = never,
+        offer: bool,
+        times: int,
+        again: int,
+        stop: Callable[[], bool],
     ) -> int:
         """Let all ladders make n draws `times` times; return the least number that were made.
 
@@ -435,33 +433,8 @@ class Search:
             if self.best.score > before + _SHORTER:
                 self._replace_equal_parts(run, stop)
                 idle = 0
-        self._all_begin_at_best()
-
-    def _start_anew_for_shorter(
-        self, run: RunContext, stop: Callable[[], bool], tell: Callable[[], None]
-    ) -> None:
-        """Start anew, again and again, for other ways to write a long exact formula."""
-        if not self._use.new_starts or sum(map(len, self.best.state)) <= _SHORT:
-            return
-        before = self.best.score
-        for ladder in self._ladders:
-            ladder.on_y = self._new_ladder(self.problem, ladder.seed)
-        for _ in range(0, _DRAWS_FROM_NEW_STARTS, LARGEST_ROUND):
-            if stop():
-                break
-            self._advance(LARGEST_ROUND, run.workers)
-            for ladder in self._ladders:
-                if is_exact(ladder.on_y):
-                    self.best.update(ladder.on_y.score, ladder.on_y.trees(), run.watch.seconds)
-                    ladder.on_y = self._new_ladder(self.problem, ladder.seed)
-            tell()
-        if self.best.score > before:
-            self._shorten(run, stop, tell)
-        self._all_begin_at_best()
-
-    def _all_begin_at_best(self) -> None:
-        for ladder in self._ladders:
-            ladder.on_y.move_to(self.best.state)
+        for one in self._ladders:
+            one.on_y.move_to(self.best.state)
 
     # Where the sampling begins
 
