@@ -766,6 +766,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> Bayesi
     >>> bool((loaded.predict(X) == model.predict(X)).all())
     True
     """
+    require_count("load", "max_bytes", max_bytes)
     parameters, result = load_model(BayesianSymbolicRegressor, path, max_bytes)
     model = BayesianSymbolicRegressor(**parameters)
     model.n_features_in_ = result.n_columns

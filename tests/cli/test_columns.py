@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from symbayes import DataWarning
 from symbayes.cli.messages import UsageError
 from symbayes.cli.tables import BadTable, new_rows, training
 
@@ -38,6 +39,14 @@ def test_all_columns_of_numbers_are_features():
         "left out what is empty: 'empty'",
         "left out 2 rows with missing values",
     ]
+
+
+def test_a_typing_error_costs_no_column_in_silence():
+    mass = [*np.arange(30.0).astype(str), "n/a?"]
+    table = pd.DataFrame({"mass": mass, "other": 1.0, "y": np.arange(31.0)})
+    with pytest.warns(DataWarning, match="'mass' is left out, though all but 1 value are numbers"):
+        data = take(features=None, table=table)
+    assert list(data.X) == ["other"]
 
 
 @pytest.mark.parametrize("start", [0, 1])

@@ -45,6 +45,11 @@ def test_mistakes_of_usage(words, complaint, capsys):
     assert complaint in line
 
 
+def test_prices_are_for_signals_only(capsys):
+    assert main(["reproduce", "accuracy", "--prices", "a.csv"]) == 2
+    assert "accuracy reads no prices" in capsys.readouterr().err
+
+
 def test_other_mistakes_are_one_line(capsys, tmp_path):
     words = ["reproduce", "signals", "--prices", "nowhere.csv"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 1

@@ -144,6 +144,7 @@ BAD = [
     ({"known_terms": ["x0", "3*x0 - 1"]}, ValueError, "is a combination of the other known terms"),
     ({"known_terms": ["x0*0"]}, ValueError, "is a constant"),
     ({"initial_formulas": ["sin(x0/0)"]}, ValueError, "divides by 0 or has a constant that is not"),
+    ({"initial_formulas": ["log(x0)"]}, ValueError, "initial_formulas: 'log.x0.' has no finite va"),
     ({"initial_formulas": ["tanh(x0)"]}, ValueError, "needs the operator 'tanh', which is not am"),
     ({"initial_formulas": ["sin(2*x0)"], "operators": ["sin"]}, ValueError, "operator lt .const"),
     ({"initial_formulas": ["x0 + x1"], "n_terms": 1}, ValueError, "has 2 terms and n_terms allo"),

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from symbayes import Formula, TreePrior
+from symbayes import BayesianSymbolicRegressor, Formula, TreePrior
 from symbayes.inputs.validation import Table
 from symbayes.show.report.markup import Markup, element
 
@@ -212,6 +212,15 @@ def test_use_and_repetition_as_printed(plain, tmp_path):
     names = {"X": X, "y": NOISY}
     exec(repeat, names)
     pd.testing.assert_frame_equal(names["model"].formulas_, plain.formulas_)
+
+
+def test_a_subclass_is_not_what_a_reader_imports(plain, tmp_path):
+    class Mine(BayesianSymbolicRegressor):
+        pass
+
+    mine = copy.copy(plain)
+    mine.__class__ = Mine
+    assert page_of(mine, tmp_path).text == page_of(plain, tmp_path).text
 
 
 def test_a_fit_without_a_seed_cannot_be_repeated(plain, tmp_path):

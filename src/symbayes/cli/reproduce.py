@@ -6,10 +6,13 @@ import argparse
 
 from ..experiments import reproduce as paper
 from ..show.display import Display
+from .messages import UsageError
 
 
 def reproduce(options: argparse.Namespace) -> int:
     """Do experiments again, and print where the report is."""
+    if options.prices is not None and options.experiment not in ("signals", "all"):
+        raise UsageError(f"--prices is for signals and all; {options.experiment} reads no prices")
     effort = paper.QUICK if options.quick else paper.FULL
     if options.replications is not None:
         effort = effort.repeated(options.replications)

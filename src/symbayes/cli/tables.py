@@ -44,6 +44,8 @@ _OPENED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 _LONGEST_LINE = 2**24
 # Characters of another package's words, and names of columns, in a message of ours at most.
 _LONGEST_REASON, _MOST_NAMES = 200, 10
+# A column with a smaller share of values that are no numbers has typing errors, and is no text.
+_STRAY = 0.1
 
 
 class BadTable(ValueError):
@@ -311,6 +313,15 @@ def _usable(table: pd.DataFrame, source: str, besides: str) -> tuple[list[str], 
             table = table.drop(columns=UNNAMED)
     text = [name for name in table if _others(table[name]).any()]
     empty = [name for name in table if len(table) and table[name].isna().all()]
+    for name in text:
+        others = _others(table[name])
+        if others.sum() <= _STRAY * len(table):
+            warnings.warn(
+                f"column {name!r} is left out, though all but {_count(int(others.sum()), 'value')} "
+                f"are numbers: {first_other(table[name])}; correct that, or remove the row",
+                DataWarning,
+                stacklevel=2,
+            )
     if text:
         some = _some(text, lambda name: f"{name!r} ({first_other(table[name])})")
         notes.append(f"left out what is not made of numbers: {some}")

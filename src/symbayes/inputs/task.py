@@ -56,7 +56,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     guesses = guessed_trees(
         texts_of("initial_formulas", model.initial_formulas),
         names,
-        used,
+        table,
         weights,
         problem.max_nodes,
         (terms, terms) if isinstance(terms, int) else (0, terms.most),

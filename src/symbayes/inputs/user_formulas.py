@@ -65,21 +65,23 @@ def known_trees(texts: Sequence[str], names: Sequence[str], table: Table) -> tup
 def guessed_trees(
     texts: Sequence[str],
     names: Sequence[str],
-    used: np.ndarray,
+    table: Table,
     operators: Mapping[str, float],
     max_nodes: int,
     terms: tuple[int, int],
 ) -> list[list[np.ndarray]]:
     """Return formulas to start from, each as the trees of its terms.
 
-    They have to be possible: made of the operators, terms of at most `max_nodes` nodes, and as many
-    terms as `terms` allows, from the fewest to the most.
+    They have to be possible: with a value on every row, made of the operators, terms of at most
+    `max_nodes` nodes, and as many terms as `terms` allows, from the fewest to the most.
     """
     guesses = []
     fewest, most = terms
     for text in texts:
         found = term_trees(_read("initial_formulas", text, names))
-        trees = [_in_use("initial_formulas", text, tree, names, used) for tree in found]
+        trees = [_in_use("initial_formulas", text, tree, names, table.used) for tree in found]
+        if trees:
+            _values("initial_formulas", text, trees, table)
         if not fewest <= len(trees) <= most:
             allowed = str(most) if fewest == most else f"{fewest} to {most}"
             has = "1 term" if len(trees) == 1 else f"{len(trees)} terms"
@@ -151,18 +153,27 @@ def without(values: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return values
 
 
-def _check_known(trees: Sequence[np.ndarray], texts: Sequence[str], table: Table) -> None:
-    y, weights = table.y, table.weights
+def _values(name: str, text: str, trees: Sequence[np.ndarray], table: Table) -> np.ndarray:
+    """Return the values of the terms of a formula on the training rows, one row for each."""
     with np.errstate(all="ignore"):
         values = evaluate_trees(trees, table.columns)
-    bad = ~np.isfinite(values)
-    for text, rows in zip(texts, bad, strict=True):
-        if rows.any():
-            raise ValueError(
-                f"known_terms: {text!r} has no finite value on {int(rows.sum())} of {len(y)} "
-                f"training rows (the first is row {int(np.argmax(rows))}); leave it or those rows "
-                "out"
-            )
+    bad = ~np.isfinite(values).all(axis=0)
+    if bad.any():
+        raise ValueError(
+            f"{name}: {text!r} has no finite value on {int(bad.sum())} of {len(table.y)} training "
+            f"rows (the first is row {int(np.argmax(bad))}); drop the formula, or those rows"
+        )
+    return values
+
+
+def _check_known(trees: Sequence[np.ndarray], texts: Sequence[str], table: Table) -> None:
+    y, weights = table.y, table.weights
+    values = np.array(
+        [
+            _values("known_terms", text, [tree], table)[0]
+            for text, tree in zip(texts, trees, strict=True)
+        ]
+    )
     root = np.sqrt(weights)
 
     def centred(column: np.ndarray) -> np.ndarray:

@@ -351,7 +351,10 @@ def _repetition(model: Any, diagnostics: Mapping[str, Any]) -> str:
 
 def _settings_and_use(result: Result, model: Any) -> dict[str, object]:
     """Return how the fit was made, and how to use and to repeat it."""
-    best, changed = result.best_formula, _ADDRESS.sub("", model.__repr__(N_CHAR_MAX=10**6))
+    # A subclass, such as that of the command line, is no class to import.
+    kind = type("BayesianSymbolicRegressor", (type(model),), {})
+    same = kind(**model.get_params(deep=False)).__repr__(N_CHAR_MAX=10**6)
+    best, changed = result.best_formula, _ADDRESS.sub("", same)
     settings = [
         (name, element("code", _ADDRESS.sub("", repr(value))))
         for name, value in model.get_params().items()
