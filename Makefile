@@ -34,7 +34,9 @@ demo: $(VENV)/.installed
 
 test: lint test-fast
 
+# Kernels are compiled once before, on all cores, and not by every worker for itself.
 test-fast: $(VENV)/.installed-test
+	$(BIN)/python -c "from symbayes.kernels.units import load; load('tempered', True); load('paper')"
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(VENV)/.installed-test

@@ -38,7 +38,15 @@ RUNS = [
 # Pages whose fits take long on two cores.
 LONG = {
     f"docs/{page}.md"
-    for page in ("posterior", "clusters", "command-line", "first-steps", "trust", "long_runs")
+    for page in (
+        "beliefs",
+        "clusters",
+        "command-line",
+        "first-steps",
+        "long_runs",
+        "posterior",
+        "trust",
+    )
 }
 
 

@@ -165,9 +165,15 @@ def p_values(case, move, n, steps=None, seed=0):
     return results
 
 
-@pytest.mark.parametrize(
-    ("case", "move"), COMBINATIONS, ids=[f"{case.name}-{move}" for case, move in COMBINATIONS]
-)
+# All of them run in the slow suite, to fine resolution as well; some here, so that a mistake shows
+# early.
+SOME = [
+    pytest.param(case, move, id=f"{case.name}-{move}", marks=() if i % 3 == 0 else pytest.mark.slow)
+    for i, (case, move) in enumerate(COMBINATIONS)
+]
+
+
+@pytest.mark.parametrize(("case", "move"), SOME)
 def test_move_alone_keeps_the_posterior(case, move):
     results = p_values(case, move, n=4_000)
     # Up to fourteen p-values a test; Bonferroni keeps the false alarm of the test.

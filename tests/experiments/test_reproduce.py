@@ -87,6 +87,7 @@ def test_expressions(out):
     assert "`8*x0**2" in text
 
 
+@pytest.mark.slow
 def test_terms(out):
     _, table = make("terms", out)
     assert list(dict.fromkeys(table["method"])) == [published.BSR, PAPER, DEFAULT]
@@ -94,6 +95,7 @@ def test_terms(out):
     assert len(table) == 2 * 3 * 3
 
 
+@pytest.mark.slow
 def test_training(out):
     _, table = make("training", out)
     assert set(table["method"]) == set(METHODS)
@@ -107,6 +109,7 @@ def test_training(out):
         assert (out / f"training.{ending}").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_memory(out):
     _, table = make("memory", out, tasks=["f2"], methods=[PAPER, "gplearn 100"], n_jobs=2)
     of = table.set_index(["method", "measure"])["mean"]
@@ -171,6 +174,7 @@ def test_signals_know_nothing_of_the_test_years(tmp_path):
     assert formulas[0] == formulas[1]
 
 
+@pytest.mark.slow
 def test_all_in_one_report(out):
     report = reproduce("all", out, effort=TINY.repeated(1), n_jobs=1, seed=1, tasks=["f5"])
     text = report.read_text(encoding="utf-8")
@@ -193,13 +197,13 @@ def test_runs_are_shared_and_never_repeated(out):
 @pytest.fixture
 def ctrl_c(monkeypatch):
     """Ctrl-C as soon as a fit begins to sample."""
-    real = run._sample
+    real = run.sample
 
-    def sample(*arguments):
+    def sample(*arguments, **options):
         signal.raise_signal(signal.SIGINT)
-        return real(*arguments)
+        return real(*arguments, **options)
 
-    monkeypatch.setattr(run, "_sample", sample)
+    monkeypatch.setattr(run, "sample", sample)
 
 
 @pytest.mark.usefixtures("ctrl_c")

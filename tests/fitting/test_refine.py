@@ -84,6 +84,7 @@ def test_some_rows_know_what_all_rows_say():
     assert max(cost) < 4.0  # three nats are allowed on the rows that are looked at
 
 
+@pytest.mark.slow
 def test_the_same_function_is_one_row():
     table = rows(n=6_000)
     model = BayesianSymbolicRegressor(

@@ -140,6 +140,7 @@ def test_constants_that_no_increment_can_show():
     assert (slopes(lambda v: np.zeros(5), np.array([1e306]), np.zeros(5), 1.0) == 0.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "parameters"), EACH)
 def test_extreme_data_can_be_stacked(case, parameters):
     table, y = EXTREME[case]

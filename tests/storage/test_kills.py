@@ -30,6 +30,7 @@ def killed(kind, folder, seed, kills, in_writes):
     return result["seen"]
 
 
+@pytest.mark.slow
 def test_a_few_kills(tmp_path):
     assert sum(killed("tempered", tmp_path, 1, 3, 0.4).values()) == 3
 

@@ -130,6 +130,7 @@ def test_rounds_without_a_start(n_jobs):
         workers.advance_rounds(walkers, [-1, 2], lambda i, order: None)
 
 
+@pytest.mark.slow
 def test_many_chains_do_not_depend_on_the_number_of_threads(monkeypatch):
     """Of so many the search goes several rounds at once."""
     times = set()

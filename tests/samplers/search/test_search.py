@@ -194,6 +194,7 @@ def test_targets_of_y_and_of_y_without_its_factor_take_turns():
     assert not seek(make(X, X[:, 0] ** 2 + 3.0 * np.cos(4.0 * X[:, 1])))._divided
 
 
+@pytest.mark.slow
 def test_a_long_product_with_a_sum_inside():
     X = positive(300, 6)
     y = X[:, 2] ** 2 * X[:, 3] / X[:, 4] ** 2 * (X[:, 0] / X[:, 1] + np.cos(X[:, 5]) ** 2)
