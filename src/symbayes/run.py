@@ -64,19 +64,7 @@ def run_fit(
         entropy, checkpoints = stored.entropy, stored.writer()
     else:
         if model.warm_start:
-            earlier = getattr(model, "result_", None)
-            before = trace_to_extend(
-                None if earlier is None else earlier.run, task.problem, task.sampler,
-                chains, int(model.draws),
-            )  # fmt: skip
-            if before is None and earlier is not None:
-                warnings.warn(
-                    "warm_start: there is no run to continue, so the fit starts from the "
-                    "beginning; a model from a file, one fitted without warm_start, or one that "
-                    "had not warmed up cannot be continued",
-                    SamplingWarning,
-                    stacklevel=3,
-                )
+            before = _earlier(model, task, chains)
         entropy = task.random_state.randint(0, 2**31 - 1, size=4).tolist()
         if checkpoint is not None:
             checkpoints = begin_checkpoints(
@@ -85,15 +73,7 @@ def run_fit(
     path = None if checkpoints is None else checkpoints.path
     problem, table, sampler = task.problem, task.table, task.sampler
     with Display(not callable(model.progress) and bool(model.progress)) as display:
-        if not units.is_cached(sampler.name):
-            display.say("compiling, once (ten to thirty seconds)")
-        compiling = time.monotonic()
-        # A large table needs more of it, for the run and for the fits after it.
-        by_parts = isinstance(sampler, TemperedSampler) and (
-            sampler.in_stages(problem).part is not None or len(table.y) > LARGE
-        )
-        units.load(sampler.name, by_parts)
-        began += time.monotonic() - compiling  # which no time limit counts
+        began += _compile(task, display)  # which no time limit counts
         fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
         writer = FormulaWriter(fitter, feature_names(model), table.used)
         point = RunState(before) if stored is None else stored.point(task, chains)
@@ -128,6 +108,37 @@ def run_fit(
         if model._shows_verdict:
             display.conclude(result.diagnostics["verdict"])
     return result, _warning(trace, before, result.diagnostics["converged"], verdict, path)
+
+
+def _earlier(model: Any, task: Task, chains: int) -> Trace | None:
+    """Return the run of the earlier fit, which a warm start continues, if there is one."""
+    earlier = getattr(model, "result_", None)
+    before = trace_to_extend(
+        None if earlier is None else earlier.run, task.problem, task.sampler,
+        chains, int(model.draws),
+    )  # fmt: skip
+    if before is None and earlier is not None:
+        warnings.warn(
+            "warm_start: there is no run to continue, so the fit starts from the beginning; a "
+            "model from a file, one fitted without warm_start, or one that had not warmed up "
+            "cannot be continued",
+            SamplingWarning,
+            stacklevel=4,
+        )
+    return before
+
+
+def _compile(task: Task, display: Display) -> float:
+    """Have the kernels compiled that a fit needs, and return how many seconds that took."""
+    sampler, start = task.sampler, time.monotonic()
+    if not units.is_cached(sampler.name):
+        display.say("compiling, once (ten to thirty seconds)")
+    # A large table needs more of it, for the run and for the fits after it.
+    by_parts = isinstance(sampler, TemperedSampler) and (
+        sampler.in_stages(task.problem).part is not None or len(task.table.y) > LARGE
+    )
+    units.load(sampler.name, by_parts)
+    return time.monotonic() - start
 
 
 @contextlib.contextmanager
