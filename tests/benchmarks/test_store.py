@@ -1,4 +1,4 @@
-"""A killed run goes on where it was."""
+"""A killed run resumes where it was."""
 
 import json
 

@@ -20,7 +20,7 @@ def model(request):
 
 @pytest.mark.parametrize("kind", ["mean", "observation"])
 def test_intervals_are_the_quantiles_of_draws(model, kind):
-    """To three standard errors of a quantile of so many draws, and a little for formulas' gaps."""
+    """To three standard errors of a quantile of that many draws, and a little for formulas' gaps."""
     draws = model.sample_predictive(X[:10], 40_000, kind=kind)
     assert draws.shape == (40_000, 10)
     for level in (0.5, 0.9):
@@ -63,7 +63,7 @@ def test_intervals_where_a_formula_has_no_value():
     with pytest.warns(SamplingWarning, match="no finite value on 1 of 1 rows"):
         lower, upper = found.predict_interval([[-0.05]])
     draws = found.sample_predictive([[-0.05]], 20_000)[:, 0]  # it is said once
-    # To ten standard errors of a quantile of so many draws.
+    # To ten standard errors of a quantile of that many draws.
     for p, end in ((0.05, lower[0]), (0.95, upper[0])):
         assert abs(np.mean(draws <= end) - p) < 0.016
     assert lower[0] < np.median(draws) < upper[0]

@@ -325,7 +325,7 @@ def test_samples_have_the_middle_and_spread_of_the_prediction(plug_in):
     means, noises = result.sample(X[:5], 20_000, np.random.default_rng(3))
     assert means.shape == (20_000, 5)
     observed = means + noises[:, None] * np.random.default_rng(4).normal(size=means.shape)
-    # Six standard errors of a share of so many draws.
+    # Six standard errors of a share of that many draws.
     slack = 6 * 0.5 / np.sqrt(20_000)
     for draws in (means, observed):
         below = np.mean(draws <= result.predict(X[:5])[0], axis=0)

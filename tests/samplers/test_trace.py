@@ -81,7 +81,7 @@ def test_warm_up_leaves_out_half_at_most():
 
 
 def drawn(trace, *sizes):
-    """Let a trace take rounds of so many draws, whose log-likelihoods are 1, 2, 3, ..."""
+    """Let a trace take rounds of these lengths, whose log-likelihoods are 1, 2, 3, ..."""
     for size in sizes:
         output = empty_output(size, 1, NUMBERS)
         output[1][:] = 1

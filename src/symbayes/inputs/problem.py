@@ -37,7 +37,7 @@ ROWS_AT_ONCE = 65_536
 _RELEVANT_COLUMNS = 4.0
 # Constants a model may have for each row. Where there are as many as rows, a formula goes through
 # all of them whatever the noise, and its likelihood has no bound: it would be certain, and wrong.
-_CONSTANTS_A_ROW = 0.4
+_CONSTANTS_PER_ROW = 0.4
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ def make_problem(
         n=n,
         # The user's guess is a part of the variance of y, whatever the known terms explain.
         noise_prior=np.array([noise_prior.shape, noise_prior.scale / left**2], dtype=float),
-        most_constants=max(_CONSTANTS_A_ROW * n - len(known), fewest),
+        most_constants=max(_CONSTANTS_PER_ROW * n - len(known), fewest),
         limits=_limits(tree_prior),
         known=basis.reshape(-1),
         is_part=False,

@@ -225,7 +225,7 @@ def test_a_worker_is_added_half_way(cluster, expected):
     def disturb():
         processes.start_worker()
         client.wait_for_workers(2, timeout=60)
-        time.sleep(1.1 * dask_executor._SECONDS_A_LOOK)  # until the workers are counted again
+        time.sleep(1.1 * dask_executor._SECONDS_PER_LOOK)  # until the workers are counted again
 
     assert_same_trace(expected, sample_on(Disturbed(client, disturb)))
     assert list(client.run(_has_worked).values()) == [True, True]

@@ -132,7 +132,7 @@ def test_rounds_without_a_start(n_jobs):
 
 @pytest.mark.slow
 def test_many_chains_do_not_depend_on_the_number_of_threads(monkeypatch):
-    """Of so many the search goes several rounds at once."""
+    """With many chains the search makes several rounds at once."""
     times = set()
     plain = Workers.advance
 

@@ -23,7 +23,7 @@ from ...inputs.problem import Problem
 from .remote import Batch, ClusterError, Executor, ProblemKey, Problems, run_batch
 
 # Seconds between two looks at the cluster while nothing comes back.
-_SECONDS_A_LOOK = 1.0
+_SECONDS_PER_LOOK = 1.0
 # How long a cluster may be without workers, or a client without its scheduler.
 _SECONDS_WITHOUT = 60.0
 # How long sending a table may take. Dask itself gives up on silent workers after five minutes.
@@ -60,7 +60,7 @@ class DaskExecutor(Executor):
         self._tables.pop(key, None)
 
     def slots(self) -> int:
-        if time.monotonic() > self._counted + _SECONDS_A_LOOK:
+        if time.monotonic() > self._counted + _SECONDS_PER_LOOK:
             self._count_threads()
         return len(self._threads)
 
@@ -104,7 +104,7 @@ class DaskExecutor(Executor):
                 try:
                     for future, answer in as_completed(
                         list(waiting), self._client.loop, with_results=True, raise_errors=False,
-                        timeout=_SECONDS_A_LOOK,
+                        timeout=_SECONDS_PER_LOOK,
                     ):  # fmt: skip
                         answers[waiting[future]] = _checked(future, answer)
                         self._note_seconds(batches[waiting.pop(future)], time.monotonic() - began)
@@ -198,7 +198,7 @@ class DaskExecutor(Executor):
                     "the connection to the Dask scheduler is lost; start the cluster again, connect"
                     " a new client, and fit again"
                 )
-            time.sleep(_SECONDS_A_LOOK)
+            time.sleep(_SECONDS_PER_LOOK)
 
 
 def _require_workers(seconds: float) -> None:
