@@ -20,7 +20,7 @@ def model(request):
 
 @pytest.mark.parametrize("kind", ["mean", "observation"])
 def test_intervals_are_the_quantiles_of_draws(model, kind):
-    """To three standard errors of a quantile of that many draws, and a little for formulas' gaps."""
+    """To three standard errors of a quantile of these draws, and a little for formulas' gaps."""
     draws = model.sample_predictive(X[:10], 40_000, kind=kind)
     assert draws.shape == (40_000, 10)
     for level in (0.5, 0.9):

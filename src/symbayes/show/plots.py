@@ -41,6 +41,11 @@ def result_of(model: Any) -> Result:
     """Return what a plot shows: the result of a fitted estimator, or a result itself."""
     if isinstance(model, Result):
         return model
+    if not hasattr(model, "fit"):
+        raise TypeError(
+            "plots show a fitted BayesianSymbolicRegressor (plot_tree also a Formula), not "
+            f"{type(model).__name__}"
+        )
     check_is_fitted(model)
     return model.result_
 
