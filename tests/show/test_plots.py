@@ -84,7 +84,7 @@ def test_bad_questions_are_answered_before_a_figure_is_made(plot, model):
 
     with pytest.raises(NotFittedError):
         plot(small())
-    with pytest.raises(TypeError, match="plots show a fitted BayesianSymbolicRegressor .*not int"):
+    with pytest.raises(TypeError, match=r"plots show a fitted BayesianSymbolicRegressor .*not int"):
         plot(3)
     with pytest.raises(TypeError, match="ax must be a matplotlib Axes or None, not Figure"):
         plot(model, ax=Figure())
