@@ -68,6 +68,9 @@ def main(words: Sequence[str] | None = None) -> int:
     add("--out", type=Path, default=environment.ROOT / "benchmarks" / "results" / "ablation")
     add("--data", type=Path, default=DATA)
     options = parser.parse_args(words)
+    unknown = set("+".join(options.off or ()).split("+")) - {"", "none", *_heuristics()}
+    if unknown:
+        parser.error(f"--off: there is no heuristic {', '.join(sorted(unknown))}")
     environment.prepare()
     from symbayes.experiments.records import Records
 

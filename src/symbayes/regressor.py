@@ -18,9 +18,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from .cautions import SamplingWarning
+from .formula.checks import require_count
 from .formula.formula import Formula
 from .inputs.parameters import RULES, WAYS, check_choice, check_level, generator
-from .inputs.prior import NoisePrior, TermsPrior, TreePrior, require_count
+from .inputs.prior import NoisePrior, TermsPrior, TreePrior
 from .inputs.sampler_settings import PaperSampler, TemperedSampler
 from .inputs.task import make_task
 from .inputs.validation import check_new_rows, check_new_target, target_name

@@ -11,8 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..formula.checks import require_count as require_count
-from ..formula.checks import require_positive, require_real, require_type, require_whole
+from ..formula.checks import (
+    require_count,
+    require_positive,
+    require_real,
+    require_type,
+    require_whole,
+)
 from ..formula.operators import OPERATORS, require_operator
 from ..kernels import opcodes
 

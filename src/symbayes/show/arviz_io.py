@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from ..formula.checks import require_count
 from ..inputs.parameters import generator
-from ..inputs.prior import require_count
 from ..posterior.posterior import Posterior, columns_of, state_key, systematic
 from ..posterior.table import fitted_formula
 from ..result import Result

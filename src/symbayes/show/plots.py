@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..formula.checks import require_count
 from ..inputs.parameters import check_level
-from ..inputs.prior import require_count
 from ..inputs.validation import check_new_rows, check_new_target
 from ..result import Result
 
