@@ -46,16 +46,16 @@ def noisy():
 ONLY_WITHOUT_SEARCH = {"check_sample_weight_equivalence_on_dense_data": "rounding errors grow"}
 
 
-def expected_to_fail(estimator):
-    return {} if isinstance(estimator.sampler, TemperedSampler) else ONLY_WITHOUT_SEARCH
-
-
-@parametrize_with_checks(
-    [small(), small(sampler=TemperedSampler(search=False))],
-    expected_failed_checks=expected_to_fail,
-)
+@parametrize_with_checks([small()], expected_failed_checks=lambda _: ONLY_WITHOUT_SEARCH)
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([small(sampler=TemperedSampler(search=False))])
+@pytest.mark.filterwarnings("default")
+def test_scikit_learn_checks_without_a_search(estimator, check):
     check(estimator)
 
 

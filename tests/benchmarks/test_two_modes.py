@@ -37,9 +37,8 @@ def test_a_run_that_has_not_seen_both_often_does_not_say_converged(starts):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("starts", [EXPLANATIONS[:1], EXPLANATIONS], ids=["one", "both"])
-@pytest.mark.parametrize("seeds", [range(1, 13), range(13, 26)], ids=str)
-def test_fifty_runs(starts, seeds):
-    wrong = [seed for seed in seeds if not is_right(fitted(seed, starts))]
+def test_twenty_runs(starts):
+    wrong = [seed for seed in range(1, 11) if not is_right(fitted(seed, starts))]
     assert wrong == []
 
 

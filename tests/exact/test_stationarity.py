@@ -165,15 +165,11 @@ def p_values(case, move, n, steps=None, seed=0):
     return results
 
 
-# All of them run in the slow suite, to fine resolution as well; some here, so that a mistake shows
-# early.
-SOME = [
-    pytest.param(case, move, id=f"{case.name}-{move}", marks=() if i % 3 == 0 else pytest.mark.slow)
-    for i, (case, move) in enumerate(COMBINATIONS)
-]
+EACH = [pytest.param(case, move, id=f"{case.name}-{move}") for case, move in COMBINATIONS]
 
 
-@pytest.mark.parametrize(("case", "move"), SOME)
+# The slow suite has all of them, to fine resolution; some are here, so that a mistake shows early.
+@pytest.mark.parametrize(("case", "move"), EACH[::4])
 def test_move_alone_keeps_the_posterior(case, move):
     results = p_values(case, move, n=4_000)
     # Up to fourteen p-values a test; Bonferroni keeps the false alarm of the test.
@@ -181,9 +177,7 @@ def test_move_alone_keeps_the_posterior(case, move):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "move"), COMBINATIONS, ids=[f"{case.name}-{move}" for case, move in COMBINATIONS]
-)
+@pytest.mark.parametrize(("case", "move"), EACH)
 def test_move_alone_keeps_the_posterior_to_fine_resolution(case, move):
     results = p_values(case, move, n=25_000, seed=1)
     assert min(results.values()) > FALSE_ALARM / len(results), results

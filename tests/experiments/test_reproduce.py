@@ -55,6 +55,7 @@ def make(experiment, out, **options):
     return report.read_text(encoding="utf-8"), pd.read_csv(out / f"{experiment}.csv")
 
 
+@pytest.mark.slow
 def test_accuracy(out):
     text, table = make("accuracy", out)
     assert list(table.columns[:6]) == ["task", "dataset", "method", "mean", "std", "replications"]
@@ -69,6 +70,7 @@ def test_accuracy(out):
     assert "symbayes" in text.splitlines()[0] or "reproduced" in text.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_complexity_counts_trees_only(out):
     _, table = make("complexity", out)
     of = table.set_index(["task", "method"])
@@ -79,6 +81,7 @@ def test_complexity_counts_trees_only(out):
     assert of.loc[("f5", DEFAULT), "mean"] == 5
 
 
+@pytest.mark.slow
 def test_expressions(out):
     text, table = make("expressions", out)
     found = table.set_index(["task", "method"])["expression"]
@@ -117,6 +120,7 @@ def test_memory(out):
     assert of[PAPER, "fit"] >= 0
 
 
+@pytest.mark.slow
 def test_robustness(out):
     _, table = make("robustness", out, tasks=["f5"], methods=[PAPER, DEFAULT])
     assert sorted(set(table["noise"])) == [0.01, 0.05, 0.1]
@@ -124,6 +128,7 @@ def test_robustness(out):
     assert of[0.1, "test_3", DEFAULT] < of[0.1, "train", DEFAULT]
 
 
+@pytest.mark.slow
 def test_length(out):
     text, table = make("length", out, effort=replace(TINY, trees=2000), tasks=["f5"])
     assert list(dict.fromkeys(table["length"])) == [
@@ -144,6 +149,7 @@ def test_a_chain_without_patience_ends_at_the_first_long_wait():
     assert stopped_at(np.array([0, 3, 90]), 120) == 2
 
 
+@pytest.mark.slow
 def test_signals(out, tmp_path):
     prices = tmp_path / "index.csv"
     example_prices().to_csv(prices)
@@ -161,6 +167,7 @@ def test_signals(out, tmp_path):
     assert "the generated example (a random walk)" in text
 
 
+@pytest.mark.slow
 def test_signals_know_nothing_of_the_test_years(tmp_path):
     prices = example_prices()
     other = prices.copy()
@@ -186,6 +193,7 @@ def test_all_in_one_report(out):
     assert text.count("Seed 1, replications: 1.") == len(EXPERIMENTS)
 
 
+@pytest.mark.slow
 def test_runs_are_shared_and_never_repeated(out):
     make("accuracy", out)
     before = (out / "runs.jsonl").read_text()

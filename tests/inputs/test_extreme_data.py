@@ -54,7 +54,7 @@ EACH = [
         case,
         {} if sampler == "tempered" else {"sampler": sampler},
         id=f"{case}-{sampler}",
-        marks=pytest.mark.slow if case in LONG and sampler == "tempered" else (),
+        marks=pytest.mark.slow if case in LONG or sampler == "paper" else (),
     )
     for case in EXTREME
     for sampler in ("tempered", "paper")
@@ -75,7 +75,11 @@ def test_extreme_data(case, parameters):
     assert np.isfinite(model.score(table, y))
 
 
-@pytest.mark.parametrize("parameters", [{}, {"sampler": "paper"}], ids=["tempered", "paper"])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, pytest.param({"sampler": "paper"}, marks=pytest.mark.slow)],
+    ids=["tempered", "paper"],
+)
 @pytest.mark.parametrize(
     ("table", "y", "weights"),
     [

@@ -38,19 +38,26 @@ print(units.is_cached("paper"))
     [
         (2, sys.executable, "[0]"),
         (8, sys.executable, "[0, 0]"),
-        (1, sys.executable, "[]"),
-        (2, "", "[]"),
-        (2, "/no/such/python", "[]"),
         (8, "/bin/false", "[1, 1]"),
     ],
 )
-def test_other_processes_help_but_is_not_needed(tmp_path, cores, executable, helped, monkeypatch):
+def test_other_processes_help_but_are_not_needed(tmp_path, cores, executable, helped, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(cores=cores, executable=executable)],
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.stdout.split("\n")[:2] == [f"True {helped}", "True"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("cores", "executable"), [(1, sys.executable), (2, ""), (2, "/no/such/python")]
+)
+def test_no_other_process_where_none_can_help(monkeypatch, cores, executable):
+    monkeypatch.setattr(units, "_cores", lambda: cores)
+    monkeypatch.setattr(units, "cache_folder", lambda: "somewhere")
+    monkeypatch.setattr(sys, "executable", executable)
+    assert units._start_helpers("paper") == {}
 
 
 def test_a_second_process_that_hangs_is_ended(monkeypatch):

@@ -70,7 +70,7 @@ def test_proposals_judged_in_two_stages(endless):
 
 
 def test_the_paper_goes_on_as_well():
-    options = {"sampler": PaperSampler(3000), "n_terms": 2, "tune": 20}
+    options = {"sampler": PaperSampler(400), "n_terms": 2, "tune": 20}
     assert draws_of(in_steps(30, 31, 90, **options)) == draws_of(in_steps(90, **options))
 
 

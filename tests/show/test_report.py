@@ -75,6 +75,16 @@ def page_of(model, tmp_path, **options):
     return Page(model.report(tmp_path / "report.html", **options))
 
 
+@pytest.fixture(scope="module")
+def page(model, tmp_path_factory):
+    return page_of(model, tmp_path_factory.mktemp("page"))
+
+
+@pytest.fixture(scope="module")
+def plain_page(plain, tmp_path_factory):
+    return page_of(plain, tmp_path_factory.mktemp("plain"))
+
+
 def test_the_parser_of_this_test_notices_what_is_not_closed(tmp_path):
     path = tmp_path / "bad.html"
     for text in ("<p><b></p>", "<p>", "<p/>"):
@@ -90,8 +100,7 @@ def test_elements_escape_what_is_not_markup():
     assert isinstance(element("p"), Markup)
 
 
-def test_the_page_is_one_file_that_asks_for_nothing(model, tmp_path):
-    page = page_of(model, tmp_path)
+def test_the_page_is_one_file_that_asks_for_nothing(page):
     assert {"script", "img", "link", "iframe", "object", "base", "form"}.isdisjoint(page.tags)
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids)) > 10
@@ -113,8 +122,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(model, tmp_path):
     assert "<?xml" not in page.raw
 
 
-def test_names_are_data(model, tmp_path):
-    page = page_of(model, tmp_path)
+def test_names_are_data(model, page, tmp_path):
     assert set(model.best_formula_.features) >= set(NAMES[:2])
     assert "<script" not in page.raw
     assert "<img" not in page.raw
@@ -127,8 +135,7 @@ def test_names_are_data(model, tmp_path):
     ).texts
 
 
-def test_the_answer_comes_first_then_trust_then_detail(model, tmp_path):
-    page = page_of(model, tmp_path)
+def test_the_answer_comes_first_then_trust_then_detail(model, page):
     headings = [text for tag, text in page.texts if tag == "h2"]
     assert headings == ["The answer", "Can it be trusted?", "Detail"]
     best = model.best_formula_
@@ -170,8 +177,8 @@ def test_long_formulas_are_text_that_breaks_lines(plain, tmp_path, monkeypatch):
     assert ("code", short) not in page_of(plain, tmp_path).texts
 
 
-def test_constants_have_their_intervals(plain, tmp_path):
-    page = page_of(plain, tmp_path)
+def test_constants_have_their_intervals(plain, plain_page):
+    page = plain_page
     assert ("caption", "Constants of the best formula") in page.texts
     table = plain.constants()
     assert len(table) == 2
@@ -198,8 +205,8 @@ def test_table_and_plot_show_as_many_formulas(plain, tmp_path):
     assert re.search(r"The 8 most probable of \d+ formulas$", page.text, re.MULTILINE)
 
 
-def test_use_and_repetition_as_printed(plain, tmp_path):
-    page = page_of(plain, tmp_path)
+def test_use_and_repetition_as_printed(plain, plain_page):
+    page = plain_page
     codes = [text for tag, text in page.texts if tag == "code"]
     (use,) = (text for text in codes if "formula.predict" in text)
     names = {"table": pd.DataFrame(X, columns=["x0", "x1"])}
@@ -214,17 +221,17 @@ def test_use_and_repetition_as_printed(plain, tmp_path):
     pd.testing.assert_frame_equal(names["model"].formulas_, plain.formulas_)
 
 
-def test_a_subclass_is_not_what_a_reader_imports(plain, tmp_path):
+def test_a_subclass_is_not_what_a_reader_imports(plain, plain_page, tmp_path):
     class Mine(BayesianSymbolicRegressor):
         pass
 
     mine = copy.copy(plain)
     mine.__class__ = Mine
-    assert page_of(mine, tmp_path).text == page_of(plain, tmp_path).text
+    assert page_of(mine, tmp_path).text == plain_page.text
 
 
-def test_a_fit_without_a_seed_cannot_be_repeated(plain, tmp_path):
-    assert "The same fit again:" in page_of(plain, tmp_path).text
+def test_a_fit_without_a_seed_cannot_be_repeated(plain, plain_page, tmp_path):
+    assert "The same fit again:" in plain_page.text
     changed = copy.copy(plain)
     for generator in (None, np.random.RandomState(0)):
         changed.random_state = generator
@@ -281,9 +288,9 @@ def test_reasons_for_doubt_are_told(plain, tmp_path):
     assert "Left out, because constant or the same as another: 'x2'." in text
 
 
-def test_intervals_that_miss_their_rows_are_told(plain, tmp_path):
+def test_intervals_that_miss_their_rows_are_told(plain, plain_page, tmp_path):
     says = "of the training rows lie in their 90% intervals"
-    assert says not in page_of(plain, tmp_path).text
+    assert says not in plain_page.text
     rows = plain.result_.rows
     noisier = Table(rows.X, rows.y + RNG.normal(0, 5, 60), rows.weights, rows.used)
     changed = with_result(plain, rows=noisier)

@@ -31,11 +31,6 @@ def killed(kind, folder, seed, kills, in_writes):
 
 
 @pytest.mark.slow
-def test_a_few_kills(tmp_path):
-    assert sum(killed("tempered", tmp_path, 1, 3, 0.4).values()) == 3
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tempered", "paper"])
 def test_many_kills(tmp_path, kind):
     seen = killed(kind, tmp_path, 2, 20, 0.3)

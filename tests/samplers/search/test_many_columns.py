@@ -52,8 +52,7 @@ def check_found(model, X, columns, truth):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::symbayes.SamplingWarning")
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize(("seed", "name"), list(enumerate(FORMULAS)))
 def test_five_of_a_thousand_columns(name, seed):
     X, y, columns, truth = data(name, seed)
     model = BayesianSymbolicRegressor(draws=200, tune=4000, random_state=seed).fit(X, y)
