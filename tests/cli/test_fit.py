@@ -291,7 +291,8 @@ def test_ctrl_c_that_comes_too_late_costs_nothing(capsys, monkeypatch):
     def save(self, path):
         calls.append(path)
         if len(calls) == 1:
-            signal.raise_signal(signal.SIGINT)
+            # Not `raise_signal`: a process started in the background may ignore the signal.
+            signal.default_int_handler(signal.SIGINT, None)
         real(self, path)
 
     monkeypatch.setattr(BayesianSymbolicRegressor, "save", save)
