@@ -127,7 +127,7 @@ def wrapped(text: str, start: str) -> str:
 
 
 def facts(model: Any, n: int | None = None, pareto: bool = False) -> dict[str, Any]:
-    """Return what there is to tell about a fitted model.
+    """Return all facts about a fitted model, as they go into JSON.
 
     At most `n` formulas, where None stands for all; with `pareto` only those to which no other is
     both shorter and closer.

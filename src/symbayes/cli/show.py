@@ -1,4 +1,4 @@
-"""`symbayes show`, `report` and `info`: what there is to see of a model, and what is installed."""
+"""`symbayes show`, `report` and `info`: a saved model on the screen or as a page; what is installed."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ class Phases:
                     return None
         timed_out = not (is_complete() or watch.interrupted)
         if done == 0:
-            # Stopped before the first draw: the states warm-up has reached are what there is.
+            # Stopped before the first draw: the result is the states that warm-up has reached.
             keep([1], steps if begun.warmed_up else 1)
             done = 1
         trace = replace(

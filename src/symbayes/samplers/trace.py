@@ -238,7 +238,7 @@ class RunState:
     """A moment between two rounds of a run, from which it can be resumed."""
 
     trace: Trace | None = None
-    """What there is so far, with the states of the ladders; None during a search."""
+    """The draws made so far, with the states of the ladders; None during a search."""
     settling: tuple[int, int] | None = None
     """Parts of settling that are over, and draws made in the next; None once drawing has begun."""
     search: SearchState | None = None

@@ -216,7 +216,7 @@ def _one_line(text: str, style: str = "") -> Text:
 
 
 def _numbers(progress: Progress) -> list[str]:
-    """Return what there is to tell of a fit in numbers."""
+    """Return the numbers that the display shows of a fit."""
     numbers = []
     if progress.proposals:
         numbers.append(f"{_short(progress.proposals / max(progress.seconds, 1e-9))} proposals/s")

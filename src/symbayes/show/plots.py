@@ -257,7 +257,7 @@ def plot_pareto(model: Any, ax: Any = None) -> Any:
 
 
 def _on_two_lines(texts: list[str], width: int) -> list[str]:
-    """Return what there is room for of each text, broken at a space or operator nearby."""
+    """Return each text cut to the room for it, on two lines broken at a space or operator."""
     lines = []
     for text in distinguishable(texts, 2 * width - _LONGEST_WORD):
         end = len(text)

@@ -14,7 +14,7 @@ from .workers import Workers
 
 @dataclass(frozen=True)
 class Look:
-    """What there is to see of a run at one moment."""
+    """What the display shows of a run at one moment."""
 
     trees: list[np.ndarray]
     """The terms of the leading state."""
