@@ -1,4 +1,4 @@
-"""`symbayes show`, `report` and `info`: a saved model on the screen or as a page; what is installed."""
+"""`symbayes show`, `report`, `info`: a saved model on screen or as a page; what is installed."""
 
 from __future__ import annotations
 
