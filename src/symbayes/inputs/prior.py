@@ -332,7 +332,7 @@ class StatePrior:
         self._concentration = concentration.tolist()
         self._total = float(concentration.sum())
 
-    def __call__(self, trees: Sequence[np.ndarray]) -> float:
+    def __call__(self, trees: Sequence[np.ndarray], with_constants: bool = True) -> float:
         """Return the log prior of a state."""
         total = len(trees) * self._term
         columns: Counter[int] = Counter()
@@ -347,10 +347,14 @@ class StatePrior:
                 arity, log_weight = self._operators[op]
                 total += self._splits[depth] + log_weight
                 depths += [depth + 1] * arity
-                if op == opcodes.LT:
+                if op == opcodes.LT and with_constants:
                     total += _log_student(a - 1.0, *self._slope)
                     total += _log_student(b, *self._offset)
         return total + self._log_columns(columns)
+
+    def of_structure(self, trees: Sequence[np.ndarray]) -> float:
+        """Return the log prior of a state without that of its constants."""
+        return self(trees, with_constants=False)
 
     def _log_columns(self, counts: Counter[int]) -> float:
         """Return the log prior of the columns at the leaves: independent, or from Polya's urn."""

@@ -42,6 +42,7 @@ class TemperedSampler:
     hottest: float | None = None
     steps_per_draw: int = 50
     search: bool = True
+    teleport: bool = True
     first_rows: int | str | None = "auto"
 
     name = "tempered"

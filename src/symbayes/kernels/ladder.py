@@ -18,6 +18,7 @@ from .likelihood import collapsed_log_likelihood
 from .opcodes import LT
 from .run import KEPT, fit_given, keep_state, start
 from .step import accepted, step
+from .teleport import teleport
 from .tree_prior import Prior
 
 # States tried until one is possible on all rows.
@@ -213,8 +214,8 @@ def _ready_on_part(code, chain, prior, data, scratch):
 @entry_point
 def run_tempered(
     evaluate, fit, propose, optimise, newton, fit_all,
-    chains, priors, tables, optimised, scratch, ladder,
-    steps_per_round, rounds_per_draw, first, n_draws, good_enough,
+    chains, priors, tables, optimised, scratch, ladder, catalogue, odds, spare, room,
+    steps_per_round, rounds_per_draw, first, n_draws, good_enough, every,
     out_nodes, out_terms, out_numbers,
 ):  # fmt: skip
     """Make draws at the coldest temperature; return their number, -1 when there is no start.
@@ -229,6 +230,7 @@ def run_tempered(
     """
     code = Code(evaluate, fit, propose, optimise, newton, fit_all)
     n_replicas = ladder.power.shape[0]
+    n_rows = out_terms.shape[0] // n_replicas
     ratio = tables.whole.n / tables.seen.n
     for t in range(n_replicas):
         r = ladder.replica[t]
@@ -247,14 +249,20 @@ def run_tempered(
                     code, chain_at(chains, r), prior_at(priors, r), tables, mode, scratch,
                     steps_per_round,
                 )  # fmt: skip
+                if catalogue.key.shape[0] > 0:
+                    teleport(
+                        code, chain_at(chains, r), spare, prior_at(priors, r), tables, mode,
+                        scratch, room, catalogue, odds, t,
+                    )  # fmt: skip
             look_across(code, chains, tables.whole, ratio, scratch, ladder)
             swap_neighbours(ladder, chains.numbers, ratio)
             count_round_trips(ladder)
-        cold = ladder.replica[0]
-        keep_state(
-            chain_at(chains, cold), prior_at(priors, cold), row, ratio > 0.0, out_nodes,
-            out_terms, out_numbers,
-        )  # fmt: skip
+        for t in range(n_replicas if every else 1):
+            r = ladder.replica[t]
+            keep_state(
+                chain_at(chains, r), prior_at(priors, r), row + t * n_rows,
+                ratio > 0.0 and sees_all(ladder.power[t], ratio), out_nodes, out_terms, out_numbers,
+            )  # fmt: skip
         for t in range(n_replicas):
             numbers = chains.numbers[ladder.replica[t]]
             if sees_all(ladder.power[t], ratio):

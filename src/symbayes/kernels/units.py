@@ -26,6 +26,7 @@ from .moves.newton import newton
 from .moves.propose import propose
 from .optimise import optimise
 from .paper import run_paper
+from .teleport import Catalogue, Odds, TeleportScratch, describe
 from .tree import NODE, MoveScratch, Trees
 from .tree_prior import Prior
 
@@ -93,6 +94,18 @@ def signatures() -> dict[str, Any]:
     mode = typeof(Mode(1.0, 0.0, 0.0))
     ladder = typeof(Ladder(array(np.uint64), some_reals, some_ints, some_reals, *[some_ints] * 3))
     output = typeof(array(NODE, 2)), ints, typeof(array(float, 2))
+    catalogue = typeof(
+        Catalogue(
+            array(np.uint64), array(NODE), some_ints, some_ints, some_reals, *[some_ints] * 3,
+            *[some_reals] * 4,
+        )
+    )  # fmt: skip
+    odds = typeof(Odds(array(float, 2), array(float, 2), array(np.int64, 2)))
+    room = typeof(
+        TeleportScratch(
+            *[some_ints] * 3, array(np.uint64), array(np.uint64), *[some_reals] * 5
+        )
+    )
 
     pointer = types.FunctionType
     by_name = {}
@@ -107,11 +120,15 @@ def signatures() -> dict[str, Any]:
     )
     by_name["fit_all"] = float64(evaluating, chain, int64, data, scratch)
     by_name["fit_nothing"] = by_name["fit_all"]
+    by_name["describe"] = void(
+        typeof(array(NODE, 2)), ints, typeof(array(np.int64, 2)), bits, reals, ints,
+        typeof(array(float, 2)), room,
+    )  # fmt: skip
     by_name["columns"] = void(evaluating, fitting, chains, data, scratch, flags)
     common = [pointer(by_name[name]) for name in _UNITS]
     by_name["tempered"] = int64(
-        *common, chains, priors, tables, float64, scratch, ladder,
-        int64, int64, int64, int64, float64, *output,
+        *common, chains, priors, tables, float64, scratch, ladder, catalogue, odds, chain, room,
+        int64, int64, int64, int64, float64, boolean, *output,
     )  # fmt: skip
     by_name["paper"] = int64(
         *common, chain, prior, data, scratch, int64, int64, ints, *output, ints
@@ -185,7 +202,7 @@ class Loop:
     def _is_known(self, arguments: tuple) -> bool:
         """Return whether these arguments have the types of those before: the same, or numbers."""
         return len(arguments) == len(self._known) and all(
-            new is old or type(new) is type(old) in (int, float)
+            new is old or type(new) is type(old) in (int, float, bool)
             for new, old in zip(arguments, self._known, strict=True)
         )
 
@@ -290,3 +307,11 @@ def load_make_columns() -> Callable[..., None]:
         with _lock:
             _compile({"evaluate": evaluate, "fit": fit, "columns": make_columns})
     return partial(make_columns, evaluate, fit)
+
+
+def load_describe() -> Callable[..., None]:
+    """Return what identifies structures, compiled."""
+    if not config.DISABLE_JIT and "describe" not in _ready:
+        with _lock:
+            _compile({"describe": describe})
+    return describe

@@ -16,7 +16,9 @@ from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Ch
 from ..kernels.ladder import Ladder
 from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
+from ..kernels.teleport import Catalogue
 from ..kernels.tree_prior import Prior
+from .catalogue import Visited, make_odds, no_catalogue, room_for
 from .run.scheduler import NoStart, Work
 from .search.library import LibraryCache
 from .trace import LadderRecord, LadderState, empty_output
@@ -54,6 +56,8 @@ class Round:
     """Whether the coldest state is offered a term from the library afterwards."""
     keep: bool = False
     """Whether the draws are wanted, or only where they lead."""
+    every: bool = False
+    """Whether the states at all temperatures are wanted as well."""
     times: int = 1
     """How often all of it is done, one time after the other; only once where draws are wanted."""
 
@@ -181,7 +185,19 @@ class Replicas(Chains):
         self._loop = units.load("tempered", problem.part is not None)
         self.tables = problem.tables()
         width = problem.most_terms * problem.max_nodes
-        self.output = empty_output(LARGEST_ROUND, width, KEPT + n)
+        # Behind the draws there is room for those of all other temperatures.
+        self.output = empty_output(LARGEST_ROUND * n, width, KEPT + n)
+        self._room = room_for(problem)
+        self.set_catalogue(no_catalogue(), np.zeros(0))
+
+    def set_catalogue(self, catalogue: Catalogue, log_likelihood: np.ndarray) -> None:
+        """Let the replicas teleport between these structures from now on."""
+        self.catalogue = catalogue
+        self.odds = make_odds(self.problem, catalogue, log_likelihood, self.ladder.power)
+        chain = self.problem.new_chain(np.random.SeedSequence(0))
+        if not len(catalogue.key):
+            chain = chain._replace(columns=np.zeros(0))
+        self._spare = chain
 
     @classmethod
     def blank(cls, problem: Problem, state: LadderState) -> Self:
@@ -195,20 +211,22 @@ class Replicas(Chains):
         return ladder
 
     def run(
-        self, steps: int, rounds: int, n_draws: int, good_enough: float = -1.0, first: int = 0
+        self, steps: int, rounds: int, n_draws: int, good_enough: float = -1.0, first: int = 0,
+        every: bool = False,
     ) -> int:
         """Make draws into `output`, from a row of it on; return how many.
 
         It ends early when a draw has a residual sum of squares of at most `good_enough`.
         """
-        if first + n_draws > len(self.output[1]):  # compiled code would write behind the arrays
+        if first + n_draws > LARGEST_ROUND:  # compiled code would write behind the arrays
             raise ValueError(f"{n_draws} draws at once; the output has room for {LARGEST_ROUND}")
         if n_draws > 0:
             self._make_columns()
         given = np.isnan(self.chains.numbers[:, LOG_LIKELIHOOD])
         done = self._loop(
             self.chains, self.priors, self.tables, self.optimised, self.scratch, self.ladder,
-            steps, rounds, first, n_draws, float(good_enough), *self.output,
+            self.catalogue, self.odds, self._spare, self._room,
+            steps, rounds, first, n_draws, float(good_enough), every, *self.output,
         )  # fmt: skip
         if done < 0:
             raise NoStart
@@ -230,7 +248,7 @@ class Replicas(Chains):
                 n = left = order.n_draws - done
                 if in_parts and time == order.times:
                     n = min(left, max(_FEWEST_AT_ONCE, left // 2))
-                done += self.run(order.steps, 1, n, order.good_enough, done)
+                done += self.run(order.steps, 1, n, order.good_enough, done, order.every)
                 good_enough = done > 0 and self.output[2][done - 1, RSS] <= order.good_enough
                 if good_enough or done == order.n_draws:
                     break
@@ -241,6 +259,12 @@ class Replicas(Chains):
             if good_enough:
                 break
         return made
+
+    def visited(self, n_draws: int) -> Visited:
+        """Return the states at all temperatures of the last draws, made with `every`."""
+        rows = (np.arange(len(self.ladder.power))[:, None] * LARGEST_ROUND + np.arange(n_draws))
+        nodes, n_terms, numbers = (array[rows.reshape(-1)] for array in self.output)
+        return Visited(nodes, n_terms, numbers[:, LOG_LIKELIHOOD])
 
     def optimise(self, share: float) -> None:
         """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""

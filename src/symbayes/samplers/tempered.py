@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..formula.trees import split_terms
+from ..formula.trees import split_terms, state_sizes
 from ..inputs.problem import Problem
 from ..inputs.sampler_settings import TemperedSampler
 from ..kernels.chain import PROPOSED
 from ..kernels.moves.choice import N_MOVES
+from .catalogue import Visited, choose, make_catalogue
 from .convergence import settled
 from .exactness import exact_rss
 from .ladder import LARGEST_ROUND, Replicas, Round, mean_cost
@@ -79,6 +80,8 @@ def sample(
         phases.settle(n_settle, settling)
     while (trace := phases.draw(draws)) is None:
         phases.settle(n_settle)
+    global LAST
+    LAST = ladders
     cut = (trace.search_cut or not trace.warmed_up) and not trace.interrupted
     return replace(trace, timed_out=trace.timed_out or cut)
 
@@ -168,9 +171,14 @@ class Phases:
         first, made = place
         done = min(first * part, total) + made
 
+        visited: list[Visited] = []
+        collect = False
+
         def advance(rounds: list[int]) -> None:
             for n in rounds:
-                self.run.workers.advance_all(ladders, Round(steps, n))
+                self.run.workers.advance_all(ladders, Round(steps, n, every=collect))
+                if collect:
+                    visited.extend(ladder.visited(n) for ladder in ladders)
 
         def after(more: int) -> None:
             self.tell("settling", done + more, total)
@@ -181,6 +189,7 @@ class Phases:
             for ladder in ladders:
                 # Constants are optimised at first: on all rows they are others than on a part.
                 ladder.optimise(OPTIMISED if i == 0 and self.settings.search else 0.0)
+            collect = self.settings.teleport and i > 0 and not self.begun.state.exact
             done += self.in_rounds(advance, min((i + 1) * part, total) - done, after, share)
             if watch.should_stop(share):
                 break
@@ -188,6 +197,8 @@ class Phases:
                 _catch_up(ladders, [ladder.score for ladder in ladders], NEAR)
             for ladder in ladders:
                 ladder.adapt()
+            if collect and i >= 1:
+                self._list_states(visited)
         for ladder in ladders:
             ladder.optimise(0.0)
             ladder.forget()
@@ -195,6 +206,24 @@ class Phases:
             self.tell("settling", done, total, ended=True)
         self.begun = replace(self.begun, warmed_up=self.begun.warmed_up and done == total)
         return done
+
+    def _list_states(self, visited: list[Visited]) -> None:
+        """Let the ladders teleport between the states that they have visited."""
+        problem = self.ladders[0].problem
+        width = max(
+            int(state_sizes(one.nodes["op"], one.n_terms).max(initial=1)) for one in visited
+        )
+        everything = Visited(
+            np.concatenate([one.nodes[:, :width] for one in visited]),
+            np.concatenate([one.n_terms for one in visited]),
+            np.concatenate([one.log_likelihood for one in visited]),
+        )
+        powers = np.mean([ladder.ladder.power for ladder in self.ladders], axis=0)
+        if problem.part is not None:
+            powers = powers * (problem.data.n / problem.part.n)
+        catalogue, log_likelihood = make_catalogue(problem, choose(problem, everything, powers))
+        for ladder in self.ladders:
+            ladder.set_catalogue(catalogue, log_likelihood)
 
     def draw(self, draws: int) -> Trace | None:
         """Return a trace with all draws; None if a ladder has left others far behind meanwhile.
