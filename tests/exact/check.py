@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from . import test_stationarity, test_tempering
+from . import test_stationarity, test_teleport, test_tempering
 from .cases import Case
 
 CASES = {
@@ -40,6 +40,8 @@ def smallest_p_value(case: Case, move: str, steps: int) -> float:
         results = test_tempering.p_values_of_ladders(
             case, (1.0, 0.3), n=12_000, rounds=steps, steps=1
         )
+    elif move == "teleport":
+        results = test_teleport.p_values(case, n=30_000, steps=steps)
     elif move == "swap":
         results = test_tempering.p_values_of_swaps(case, n=30_000)
     else:

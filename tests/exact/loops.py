@@ -22,6 +22,7 @@ from symbayes.kernels.moves.choice import choose_for_constants, choose_jump, cho
 from symbayes.kernels.paper import paper_step_tree
 from symbayes.kernels.rng import integer
 from symbayes.kernels.step import step_move
+from symbayes.kernels.teleport import teleport
 from symbayes.kernels.tree import NODE, arity, subtree_end, tree_start
 
 FLAGS = {"error_model": "numpy", "_nrt": False}
@@ -128,6 +129,31 @@ def collapsed_batch(
 
 
 @cached
+def teleport_batch(
+    evaluate, fit, propose, optimise, newton, fit_all, chain, prior, tables, scratch,
+    other, room, catalogue, odds, counts, nodes, terms, scales, weights, temperature, steps,
+    out_nodes, out_terms, out_scales, out_weights,
+):  # fmt: skip
+    """From each state try to teleport a few times, and write the result."""
+    code = Code(evaluate, fit, propose, optimise, newton, fit_all)
+    data, mode = tables.seen, Mode(temperature, tables.whole.n / tables.seen.n, 0.0)
+    for row in range(terms.shape[0]):
+        rss = load_state(code, chain, data, scratch, nodes, row, terms[row], False)
+        prior.scales[0], prior.scales[1] = scales[row, 0], scales[row, 1]
+        load_weights(weights, row, prior)
+        chain.numbers[LOG_LIKELIHOOD] = collapsed_log_likelihood(rss, terms[row], data)
+        if mode.ratio > 0.0:
+            fit_on_all_rows(code, chain, tables.whole, scratch)
+        for _ in range(steps):
+            teleport(
+                code, chain, other, prior, tables, mode, scratch, room, catalogue, odds, counts, 0
+            )
+        write_state(chain, row, out_nodes, out_terms)
+        out_scales[row, 0], out_scales[row, 1] = prior.scales[0], prior.scales[1]
+        write_weights(prior, row, out_weights)
+
+
+@cached
 def paper_batch(
     evaluate, fit, propose, optimise, newton, fit_all, chain, prior, data, scratch,
     nodes, terms, scales, noise, picks, allowed, steps, out_nodes, out_terms, out_scales, out_noise,
@@ -177,10 +203,10 @@ def compile_units():
 def load(name: str):
     """Return a batch loop with the compiled units filled in."""
     compile_units()
-    loop = {"collapsed": collapsed_batch, "paper": paper_batch}[name]
+    loop = {"collapsed": collapsed_batch, "paper": paper_batch, "teleport": teleport_batch}[name]
     if not config.DISABLE_JIT and not loop.signatures:
         common = list(units.signatures()["paper"].args[: len(units._UNITS) + 4])
-        if name == "collapsed":  # the tables in the place of one
+        if name != "paper":  # the tables in the place of one
             common[-2] = units.signatures()["tempered"].args[len(units._UNITS) + 2]
         trees, table = typeof(np.empty((0, 0), NODE)), typeof(np.empty((0, 0)))
         ints, flags = typeof(np.empty(0, np.int64)), typeof(np.empty(0, np.bool_))
@@ -189,6 +215,14 @@ def load(name: str):
             rest = [
                 trees, ints, table, table, ints, flags, boolean, boolean, float64, int64,
                 trees, ints, table, table,
+            ]  # fmt: skip
+        elif name == "teleport":
+            catalogue, odds, chain, room = units.signatures()["tempered"].args[
+                len(units._UNITS) + 6 : len(units._UNITS) + 10
+            ]
+            rest = [
+                chain, room, catalogue, odds, typeof(np.empty((0, 0), np.int64)), trees, ints,
+                table, table, float64, int64, trees, ints, table, table,
             ]  # fmt: skip
         else:
             rest = [trees, ints, table, reals, ints, flags, int64, trees, ints, table, reals]

@@ -173,6 +173,37 @@ BUGS = {
         "colder temperature": ("log_ratio = there + back", "log_ratio = back"),
         "hotter temperature": ("log_ratio = there + back", "log_ratio = there"),
     }),
+    **_bugs("teleport", "teleport.py", "free", "teleport", {
+        "weight here": ("back = odds.log_weight[t, here] - log_forms", "back = -log_forms"),
+        "weight there": ("ahead = odds.log_weight[t, there] - ", "ahead = -"),
+        "writings here": ("odds.log_weight[t, here] - log_forms", "odds.log_weight[t, here]"),
+        "writings there": (" - catalogue.log_forms[there]\n", "\n"),
+        "prior here": ("    gain -= log_prior_of_state(chain, prior, room.counts)\n", ""),
+        "prior there": ("    gain += log_prior_of_state(other, prior, room.counts)\n", ""),
+        "number of terms": ("total = prior.log_terms[chain.n_terms[0]]", "total = 0.0"),
+        "shape": ("total += _log_shape(", "total += 0.0 * _log_shape("),
+        "order of terms": ("at = integer(rng, k + 1)", "at = k"),
+        "order of operands": ("if _commutes(op) and uniform(rng) < 0.5:", "if False:"),
+    }, steps=6),
+    **_bugs("teleport", "teleport.py", "lt", "teleport", {
+        "law here": (
+            "    back += _log_law(n, _make_law(catalogue, here, power, room), "
+            "room.constants, room)\n", ""),
+        "law there": ("    ahead += _log_law(n, half_log, room.drawn, room)\n", ""),
+        "determinant": (" + half_log\n", "\n"),
+        "tails": ("drawn[i] = stretch * normal(rng)", "drawn[i] = normal(rng)"),
+        "variances afterwards": ("        update_scales(chain, prior)\n", "        pass\n"),
+        "prior of constants": (
+            "- 0.5 * (nu + n) * math.log1p(squares / (nu * lam))", "- 0.0"),
+    }, steps=6),
+    **_bugs("teleport", "teleport.py", "learned", "teleport", {
+        "urn of operators": ("total += _log_urn(prior.operator_concentration, counts, 0)", "pass"),
+        "urn of columns": (
+            "total += _log_urn(prior.feature_concentration, counts, n_operators)", "pass"),
+        "weights afterwards": (
+            "        update_weights(chain, prior, scratch.counts)\n", "        pass\n"),
+        "temperature": ("gain *= min(1.0, power)", "gain *= 1.0"),
+    }, steps=6),
     **_bugs("second stage", "step.py", "part", "grow-prune", {
         "gain of the first": (
             "- chain.numbers[ALL_LOG_LIKELIHOOD]) - gain\n",
@@ -257,7 +288,7 @@ ONLY_IN = {
     "weights": "weights", "scales": "scales", "swap": "swap",
     "expansion": "paper", "shrinkage": "paper", "jump": "paper", "paper's scales": "paper",
     "second stage": "part", "limit": "limited", "allowed trees": "shallow",
-    "known terms": "known",
+    "known terms": "known", "teleport": "teleport",
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from ..kernels.evaluate import BLOCK, padded, stack_slots
 from ..kernels.moves.choice import N_MOVES
 from ..kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from ..kernels.rng import seed_state
+from ..kernels.teleport import Catalogue
 from ..kernels.tree import NODE, SWAPS, UNLIMITED, MoveScratch
 from ..kernels.tree_prior import Prior
 from .prior import NoisePrior, StatePrior, TermsPrior, TreePrior
@@ -61,6 +62,8 @@ class Problem:
     """Terms that are always there."""
     y_spread: float = 1.0
     """Weighted standard deviation of y before the known terms are taken out."""
+    catalogue: Catalogue | None = None
+    """Structures that chains may teleport to, once warm-up has found some."""
     part: Data | None = None
     """The rows that proposals are judged on first, and only those that pass on all; None: on all
     rows at once."""

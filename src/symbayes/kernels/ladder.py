@@ -49,6 +49,8 @@ class Ladder(NamedTuple):
     """Rounds made, and round trips between the two ends."""
     direction: np.ndarray
     """For each replica, the end it was at last."""
+    teleports: np.ndarray
+    """For each temperature: teleports tried, those from a state that is listed, accepted ones."""
 
 
 @kernel
@@ -252,7 +254,7 @@ def run_tempered(
                 if catalogue.key.shape[0] > 0:
                     teleport(
                         code, chain_at(chains, r), spare, prior_at(priors, r), tables, mode,
-                        scratch, room, catalogue, odds, t,
+                        scratch, room, catalogue, odds, ladder.teleports, t,
                     )  # fmt: skip
             look_across(code, chains, tables.whole, ratio, scratch, ladder)
             swap_neighbours(ladder, chains.numbers, ratio)

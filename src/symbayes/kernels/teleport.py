@@ -72,17 +72,17 @@ class Catalogue(NamedTuple):
     """Minus the second derivatives: a positive matrix for each, row by row."""
     precision: np.ndarray
     """`[slope, offset]`: the prior precision of the constants `a` and `b` in the law."""
+    log_likelihood: np.ndarray
+    """At the constants that it is expanded around, on the rows that are seen first."""
 
 
 class Odds(NamedTuple):
-    """How readily each structure is proposed, by temperature; a ladder has its own."""
+    """How readily each structure is proposed; a ladder has its own, one row per temperature."""
 
     log_weight: np.ndarray
-    """One row per temperature."""
+    """Logarithms of probabilities that sum to 1."""
     cumulative: np.ndarray
-    """Running sums of the weights, up to 1."""
-    counts: np.ndarray
-    """For each temperature: tried, tried in a state that is in the list, accepted."""
+    """Running sums of the probabilities, up to 1."""
 
 
 class TeleportScratch(NamedTuple):
@@ -452,12 +452,12 @@ def _depth(nodes, root, node):
 
 
 @kernel
-def teleport(code, chain, other, prior, tables, mode, scratch, room, catalogue, odds, t):
+def teleport(code, chain, other, prior, tables, mode, scratch, room, catalogue, odds, counts, t):
     """Try to replace the state of a chain by one of the catalogue, at the t-th temperature.
 
     `other` is a spare chain.
     """
-    odds.counts[t, TRIED] += 1
+    counts[t, TRIED] += 1
     for k in range(chain.n_terms[0]):
         room.roots[k] = tree_start(chain, chain.slots[k])
     nowhere = room.order[:0]
@@ -465,7 +465,7 @@ def teleport(code, chain, other, prior, tables, mode, scratch, room, catalogue, 
     here = _find(catalogue.key, key)
     if here < 0 or key == _NOTHING:
         return
-    odds.counts[t, IN_LIST] += 1
+    counts[t, IN_LIST] += 1
     power = mode.power * max(mode.ratio, 1.0)
     back = odds.log_weight[t, here] - log_forms
     back += _log_law(n, _make_law(catalogue, here, power, room), room.constants, room)
@@ -504,7 +504,7 @@ def teleport(code, chain, other, prior, tables, mode, scratch, room, catalogue, 
     gain -= log_prior_of_state(chain, prior, room.counts)
     if not accepted(chain.rng, gain + back - ahead):
         return
-    odds.counts[t, TAKEN] += 1
+    counts[t, TAKEN] += 1
     _take_over(chain, other)
     if prior.operator_cdf[LT] > prior.operator_cdf[LT - 1]:
         update_scales(chain, prior)

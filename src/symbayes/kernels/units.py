@@ -92,15 +92,20 @@ def signatures() -> dict[str, Any]:
     reals, ints, flags = typeof(some_reals), typeof(some_ints), typeof(array(np.bool_))
     trees = typeof(Trees(array(NODE), some_ints, 0))
     mode = typeof(Mode(1.0, 0.0, 0.0))
-    ladder = typeof(Ladder(array(np.uint64), some_reals, some_ints, some_reals, *[some_ints] * 3))
+    ladder = typeof(
+        Ladder(
+            array(np.uint64), some_reals, some_ints, some_reals, *[some_ints] * 3,
+            array(np.int64, 2),
+        )
+    )  # fmt: skip
     output = typeof(array(NODE, 2)), ints, typeof(array(float, 2))
     catalogue = typeof(
         Catalogue(
             array(np.uint64), array(NODE), some_ints, some_ints, some_reals, *[some_ints] * 3,
-            *[some_reals] * 4,
+            *[some_reals] * 5,
         )
     )  # fmt: skip
-    odds = typeof(Odds(array(float, 2), array(float, 2), array(np.int64, 2)))
+    odds = typeof(Odds(array(float, 2), array(float, 2)))
     room = typeof(
         TeleportScratch(
             *[some_ints] * 3, array(np.uint64), array(np.uint64), *[some_reals] * 5
@@ -219,7 +224,7 @@ def is_cached(sampler: str) -> bool:
 
 def entry_points() -> list[Any]:
     """Return all that is compiled on its own."""
-    return [*_UNITS.values(), fit_nothing, *_LOOPS.values()]
+    return [*_UNITS.values(), fit_nothing, describe, *_LOOPS.values()]
 
 
 def cache_folder() -> str | None:

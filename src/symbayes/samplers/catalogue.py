@@ -1,62 +1,149 @@
-"""The list of states that Teleport chooses from, made while the ladders settle.
+"""The list of structures that Teleport chooses from, made while the ladders settle.
 
 All states that the ladders have been in, at any temperature, are brought together by structure.
-Those that seem most probable at one temperature or another are kept. Of each, the constants are
+Those that seem most probable at one temperature or another are listed. Of each, the constants are
 improved, and the log-likelihood is expanded around them, so that its probability at any temperature
 is known in closed form, nearly. None of that has to be right: the acceptance ratio of Teleport is
-exact, and a bad guess is only accepted less often.
+exact, and a proposal after a bad guess is only accepted less often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ..formula.trees import concatenated, evaluate_trees, split_terms
+from ..formula.trees import concatenated, evaluate_trees, split_terms, state_sizes
 from ..inputs.problem import Problem
-from ..kernels.all_rows import sees_all
 from ..kernels.opcodes import LT, N_OPCODES
-from ..kernels.teleport import FREEDOM, Catalogue, Odds, TeleportScratch
+from ..kernels.teleport import Catalogue, Odds, TeleportScratch
 from ..kernels.tree import NODE
 from ..kernels.units import load_describe
+from .trace import VisitedState
 
-#: Structures that are kept at most, and the part of them that is chosen for the coldest
-#: temperature; the others share the rest.
-MOST, COLD_SHARE = 3000, 0.5
-# Constants that a structure may have: with more of them a draw from its law is hardly ever good.
+# Structures that are listed at most, and the part of them that is chosen for the coldest
+# temperature; the others share the rest.
+_MOST, _COLD_SHARE = 3000, 0.5
+# One that is this many nats behind the best, at every temperature, is as good as never proposed.
+_BEHIND = 12.0
+# Constants that a structure may have: with more, hardly any draw from a simple law is a good one.
 _MOST_CONSTANTS = 16
-# Steps towards better constants, and how often one is halved.
-_STEPS, _HALVINGS = 3, 3
+# Steps towards better constants, and how often one is halved. A step that gains less is the last.
+_STEPS, _HALVINGS, _SMALL_GAIN = 3, 3, 0.05
 # Increment of a constant for a derivative, as a part of it.
 _INCREMENT = 1.0e-6
 # An expansion that promises to gain more nats than this is not around the best constants.
 _MOST_GAIN = 1.0
-# Matrices of products are made positive by this part of their diagonal.
+# Terms of which a smaller part (not squared) lies outside the span of the others have no expansion.
+_SPANNED = 1.0e-6
+# Products of derivatives are made a positive matrix by this part of the diagonal.
 _RIDGE = 1.0e-9
 
 
-class Visited(NamedTuple):
-    """States that ladders have been in, in rows of one width."""
+class VisitedRows(NamedTuple):
+    """States that a ladder has been in, one per row."""
 
     nodes: np.ndarray
     n_terms: np.ndarray
     log_likelihood: np.ndarray
-    """At the temperature that they were at; may be that of a part of the rows."""
+    """Of all rows; at hot temperatures it may be estimated from a part of them."""
 
 
-class Expansion(NamedTuple):
-    """The log-likelihood of a structure around some constants."""
+@dataclass
+class _Visited:
+    state: VisitedState
+    log_forms: float
+    log_prior: float | None = None
 
-    log_likelihood: float
-    slope: np.ndarray
-    curvature: np.ndarray
+
+class StateList:
+    """What ladders have visited, and the list that is made of it.
+
+    It continues from `visited` states and from those `listed` at last, whose constants need not be
+    improved again.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        visited: Iterable[VisitedState] = (),
+        listed: Sequence[list[np.ndarray]] = (),
+    ):
+        self._problem = problem
+        self._visited: dict[int, _Visited] = {}
+        self.listed = list(listed)
+        for state in visited:
+            self.add(
+                VisitedRows(
+                    state.nodes[None], np.array([state.n_terms]), np.array([state.log_likelihood])
+                )
+            )
+
+    @property
+    def visited(self) -> list[VisitedState]:
+        """The states so far, one for each structure."""
+        return [one.state for one in self._visited.values()]
+
+    def add(self, rows: VisitedRows) -> None:
+        """Take note of states; of each structure the one with the largest likelihood is kept."""
+        about = describe(self._problem, rows.nodes, rows.n_terms)
+        sizes = state_sizes(rows.nodes["op"], rows.n_terms)
+        for i, key in enumerate(about.key.tolist()):
+            if key == 0 or about.n_constants[i] > _MOST_CONSTANTS:
+                continue
+            known, log_likelihood = self._visited.get(key), float(rows.log_likelihood[i])
+            if known is None or log_likelihood > known.state.log_likelihood:
+                state = VisitedState(
+                    rows.nodes[i, : sizes[i]].copy(), int(rows.n_terms[i]), log_likelihood
+                )
+                self._visited[key] = _Visited(state, float(about.log_forms[i]))
+
+    def make(self, powers: np.ndarray, stop: Callable[[], bool]) -> Problem:
+        """Return the problem with the list of what was visited, for these powers."""
+        improved = dict(zip(_keys(self._problem, self.listed), self.listed, strict=True))
+        listed = []
+        for key in self._chosen(powers):
+            if stop():
+                break
+            if key not in improved:
+                state = self._visited[key].state
+                improved[key] = _improved(self._problem, split_terms(state.nodes, state.n_terms))
+            listed.append(improved[key])
+        self.listed = listed
+        return with_catalogue(self._problem, listed)
+
+    def _chosen(self, powers: np.ndarray) -> list[int]:
+        """Return the keys of the structures that seem most probable at one of the powers."""
+        keys = list(self._visited)
+        for one in self._visited.values():
+            if one.log_prior is None:
+                trees = split_terms(one.state.nodes, one.state.n_terms)
+                one.log_prior = self._problem.log_prior(trees)
+        of = list(self._visited.values())
+        base = np.array([one.log_forms + (one.log_prior or 0.0) for one in of])
+        log_likelihood = np.array([one.state.log_likelihood for one in of])
+        shares = np.full(len(powers), (1.0 - _COLD_SHARE) / max(1, len(powers) - 1))
+        shares[0] = _COLD_SHARE
+        chosen: dict[int, None] = {}
+        for power, share in zip(powers, shares, strict=True):
+            score = base + power * log_likelihood
+            most = len(chosen) + int(share * _MOST)
+            for i in np.argsort(-score, kind="stable"):
+                if len(chosen) >= most or score[i] < score.max() - _BEHIND:
+                    break
+                chosen[keys[i]] = None
+        return list(chosen)
+
+
+# What the kernels want.
 
 
 def room_for(problem: Problem) -> TeleportScratch:
-    """Return room for the kernel of Teleport, and for `describe`."""
-    slots, nodes = problem.most_terms + 2, (problem.most_terms + 2) * problem.max_nodes
+    """Return room for the kernel of Teleport, and for what identifies structures."""
+    slots = problem.most_terms + 2
+    nodes = slots * problem.max_nodes
     return TeleportScratch(
         roots=np.zeros(slots, np.int64),
         order=np.zeros(slots, np.int64),
@@ -71,15 +158,9 @@ def room_for(problem: Problem) -> TeleportScratch:
     )
 
 
-def no_catalogue() -> Catalogue:
-    """Return a list of nothing."""
-    ints, reals = np.zeros(0, np.int64), np.zeros(0)
-    return Catalogue(
-        np.zeros(0, np.uint64), np.zeros(0, NODE), ints, ints, reals, *[ints] * 3, *[reals] * 4
-    )
+class Description(NamedTuple):
+    """What `kernels.teleport.identify` says of states, one row of each array per state."""
 
-
-class _Described(NamedTuple):
     key: np.ndarray
     log_forms: np.ndarray
     n_constants: np.ndarray
@@ -87,154 +168,140 @@ class _Described(NamedTuple):
     place: np.ndarray
 
 
-def _describe(nodes: np.ndarray, n_terms: np.ndarray, problem: Problem) -> _Described:
+def describe(problem: Problem, nodes: np.ndarray, n_terms: np.ndarray) -> Description:
+    """Return what tells the structures of packed states apart."""
     n, width = nodes.shape
-    result = _Described(
+    about = Description(
         np.zeros(n, np.uint64), np.zeros(n), np.zeros(n, np.int64), np.zeros((n, 2 * width)),
-        np.full((n, width), -1),
+        np.full((n, width), -1, np.int64),
     )  # fmt: skip
     load_describe()(
-        nodes, n_terms, result.place, result.key, result.log_forms, result.n_constants,
-        result.constants, room_for(problem),
+        np.ascontiguousarray(nodes), np.asarray(n_terms, np.int64), about.place, about.key,
+        about.log_forms, about.n_constants, about.constants, room_for(problem),
     )  # fmt: skip
-    return result
+    return about
 
 
-def choose(
-    problem: Problem, visited: Visited, powers: np.ndarray, most: int = MOST
-) -> list[list[np.ndarray]]:
-    """Return the states that seem worth listing, each structure once, with better constants.
-
-    `powers` are those of the likelihood at which they will be proposed.
-    """
-    some = _describe(visited.nodes, visited.n_terms, problem)
-    usable = (some.key != 0) & (some.n_constants <= _MOST_CONSTANTS)
-    # Of each structure the state with the largest likelihood.
-    order = np.flatnonzero(usable)
-    order = order[np.lexsort((-visited.log_likelihood[order], some.key[order]))]
-    keys = some.key[order]
-    first = order[np.append(True, keys[1:] != keys[:-1])[: len(order)]]
-    states = [
-        split_terms(visited.nodes[i], int(visited.n_terms[i])) for i in first
-    ]
-    priors = np.array([problem.log_prior(trees) for trees in states])
-    base = priors + some.log_forms[first]
-    chosen: dict[int, None] = {}
-    shares = np.full(len(powers), (1.0 - COLD_SHARE) / max(1, len(powers) - 1))
-    shares[0] = COLD_SHARE
-    for power, share in zip(powers, shares, strict=True):
-        score = base + power * visited.log_likelihood[first]
-        room = len(chosen) + int(share * most)
-        for i in np.argsort(-score, kind="stable"):
-            if len(chosen) >= room:
-                break
-            chosen[int(i)] = None
-    return [_improved(problem, states[i]) for i in chosen]
-
-
-def make_catalogue(problem: Problem, states: Sequence[list[np.ndarray]]) -> Catalogue:
-    """Return the list of these states, one of each structure, expanded where they are."""
-    expansions, kept = [], []
-    for trees in states:
-        found = _expand(problem, trees)
-        if found is not None:
-            expansions.append(found)
-            kept.append(trees)
-    width = max((sum(map(len, trees)) for trees in kept), default=0)
-    nodes = np.zeros((len(kept), max(1, width)), NODE)
-    sizes = np.array([sum(map(len, trees)) for trees in kept], np.int64)
-    n_terms = np.array([len(trees) for trees in kept], np.int64)
-    for row, trees, size in zip(nodes, kept, sizes, strict=True):
+def _packed(states: Sequence[list[np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the nodes of states in rows, the numbers of terms and of nodes."""
+    sizes = np.array([sum(map(len, trees)) for trees in states], np.int64)
+    nodes = np.zeros((len(states), max(1, sizes.max(initial=0))), NODE)
+    for row, trees, size in zip(nodes, states, sizes, strict=True):
         row[:size] = concatenated(trees)
-    about = _describe(nodes, n_terms, problem)
-    order = np.argsort(about.key, kind="stable")
-    order = order[about.key[order] != 0]
-    order = order[np.append(True, np.diff(about.key[order].astype(object)) != 0)[: len(order)]]
+    return nodes, np.array([len(trees) for trees in states], np.int64), sizes
+
+
+def _keys(problem: Problem, states: Sequence[list[np.ndarray]]) -> list[int]:
+    nodes, n_terms, _ = _packed(states)
+    return describe(problem, nodes, n_terms).key.tolist()
+
+
+def with_catalogue(problem: Problem, states: Sequence[list[np.ndarray]]) -> Problem:
+    """Return a problem with the list of these states, expanded around their constants."""
+    rows = _rows_of(problem)
+    found = [_cautious(problem, _expansion(problem, trees, rows)) for trees in states]
+    expanded = {i: one for i, one in enumerate(found) if one is not None}
+    nodes, n_terms, sizes = _packed(states)
+    about = describe(problem, nodes, n_terms)
+    by_key = {int(about.key[i]): i for i in reversed(expanded) if about.key[i] != 0}
+    if not by_key:
+        return replace(problem, catalogue=None)
+    order = [by_key[key] for key in sorted(by_key)]
     constants = about.n_constants[order]
-    pick = [expansions[i] for i in order]
     places = [about.place[i, : sizes[i]] for i in order]
-    in_order = [_reordered(e, nodes[i, : sizes[i]], p) for e, i, p in zip(pick, order, places)]
+    sorted_ = [
+        _in_places(expanded[i], place[nodes["op"][i, : sizes[i]] == LT])
+        for i, place in zip(order, places, strict=True)
+    ]
     tree = problem.tree_prior
-    return Catalogue(
+    catalogue = Catalogue(
         key=about.key[order],
-        nodes=np.concatenate([np.zeros(0, NODE), *(nodes[i, : sizes[i]] for i in order)]),
-        first_node=np.append(0, np.cumsum(sizes[order])),
+        nodes=np.concatenate([nodes[i, : sizes[i]] for i in order]),
+        first_node=_starts(sizes[order]),
         n_terms=n_terms[order],
         log_forms=about.log_forms[order],
-        place=np.concatenate([np.zeros(0, np.int64), *places]),
-        first_constant=np.append(0, np.cumsum(constants)),
-        first_product=np.append(0, np.cumsum(constants**2)),
+        place=np.concatenate(places),
+        first_constant=_starts(constants),
+        first_product=_starts(constants**2),
         centre=np.concatenate(
-            [np.zeros(0), *(about.constants[i, :n] for i, n in zip(order, constants))]
+            [about.constants[i, :n] for i, n in zip(order, constants, strict=True)]
         ),
-        slope=np.concatenate([np.zeros(0), *(e.slope for e in in_order)]),
-        curvature=np.concatenate([np.zeros(0), *(e.curvature.reshape(-1) for e in in_order)]),
+        slope=np.concatenate([one.slope for one in sorted_]),
+        curvature=np.concatenate([one.curvature.reshape(-1) for one in sorted_]),
         precision=np.array([1.0 / tree.slope_scale, 1.0 / tree.offset_scale]),
-    ), np.array([e.log_likelihood for e in in_order])
+        log_likelihood=np.array([one.log_likelihood for one in sorted_]),
+    )
+    return replace(problem, catalogue=catalogue)
 
 
-def _reordered(found: Expansion, nodes: np.ndarray, place: np.ndarray) -> Expansion:
-    """Return an expansion with its constants in the order of their places."""
-    at = place[nodes["op"] == LT]
-    to = np.stack([at, at + 1], axis=1).reshape(-1)
-    back = np.argsort(to)
-    return found._replace(slope=found.slope[back], curvature=found.curvature[np.ix_(back, back)])
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    return np.append(0, np.cumsum(sizes)).astype(np.int64)
 
 
-def make_odds(
-    problem: Problem, catalogue: Catalogue, log_likelihood: np.ndarray, powers: np.ndarray
-) -> Odds:
-    """Return how readily each structure is proposed at each temperature."""
-    n, t = len(catalogue.key), len(powers)
-    if n == 0:
-        return Odds(np.zeros((t, 0)), np.zeros((t, 0)), np.zeros((t, 3), np.int64))
+#: The list of nothing, for compiled code.
+EMPTY = Catalogue(
+    np.zeros(0, np.uint64), np.zeros(0, NODE), *[np.zeros(0, np.int64)] * 2, np.zeros(0),
+    *[np.zeros(0, np.int64)] * 3, *[np.zeros(0)] * 5,
+)  # fmt: skip
+
+
+def make_odds(problem: Problem, powers: np.ndarray) -> Odds:
+    """Return how readily each structure is proposed at each power of the likelihood.
+
+    That is in proportion to its probability there as far as that is known: with all of its
+    writings, and with its constants integrated out by the expansion.
+    """
+    catalogue = problem.catalogue
+    if catalogue is None:
+        return Odds(*[np.zeros((len(powers), 0))] * 2)
     ratio = 1.0 if problem.part is None else problem.data.n / problem.part.n
-    base = np.array(
-        [
-            problem.log_prior.of_structure(
-                split_terms(catalogue.nodes[a:b], int(k))
-            )
-            for a, b, k in zip(
-                catalogue.first_node, catalogue.first_node[1:], catalogue.n_terms, strict=False
-            )
-        ]
-    ) + catalogue.log_forms
-    log_weight = base + np.multiply.outer(powers * ratio, log_likelihood)
+    ends = zip(catalogue.first_node, catalogue.first_node[1:], catalogue.n_terms, strict=False)
+    of_structure = problem.log_prior.of_structure
+    base = [of_structure(split_terms(catalogue.nodes[a:b], int(k))) for a, b, k in ends]
+    log_weight = np.add(base, catalogue.log_forms) + np.multiply.outer(
+        powers * ratio, catalogue.log_likelihood
+    )
     sizes = np.diff(catalogue.first_constant)
-    for size in np.unique(sizes[sizes > 0]):
+    for size in np.unique(sizes[sizes > 0]).tolist():
         which = np.flatnonzero(sizes == size)
-        at = catalogue.first_constant[which][:, None] + np.arange(size)
-        square = catalogue.first_product[which][:, None] + np.arange(size**2)
-        centre, slope = catalogue.centre[at], catalogue.slope[at]
-        curvature = catalogue.curvature[square].reshape(-1, size, size)
-        prior = np.tile(catalogue.precision, size // 2)
-        mean = np.tile([1.0, 0.0], size // 2)
-        along = (curvature @ centre[:, :, None])[:, :, 0]
         for row, power in enumerate(powers * ratio):
-            precision = power * curvature + np.diag(prior)
-            right = power * (slope + along) + prior * mean
-            best = np.linalg.solve(precision, right[:, :, None])[:, :, 0]
-            log_weight[row, which] += (
-                -power * np.sum(centre * (slope + 0.5 * along), axis=1)
-                + 0.5 * np.sum(np.log(prior))
-                - 0.5 * np.linalg.slogdet(precision)[1]
-                + 0.5 * np.sum(best * right, axis=1)
-                - 0.5 * np.sum(prior * mean**2)
-            )
+            log_weight[row, which] += _log_integrals(catalogue, which, size, float(power))
     log_weight -= log_weight.max(axis=1, keepdims=True)
     weight = np.exp(log_weight)
     total = weight.sum(axis=1, keepdims=True)
-    cumulative = np.cumsum(weight / total, axis=1)
-    cumulative /= cumulative[:, -1:]
-    log_weight -= np.log(total)
-    return Odds(log_weight, cumulative, np.zeros((t, 3), np.int64))
+    cumulative = np.cumsum(weight, axis=1)
+    return Odds(log_weight - np.log(total), cumulative / cumulative[:, -1:])
 
 
-def _transforms(trees: Sequence[np.ndarray]) -> list[tuple[int, int]]:
-    return [(k, int(i)) for k, tree in enumerate(trees) for i in np.flatnonzero(tree["op"] == LT)]
+def _log_integrals(
+    catalogue: Catalogue, which: np.ndarray, size: int, power: float
+) -> np.ndarray:
+    """Return the log of the likelihood, expanded, over that at the centre, averaged over the prior.
+
+    For structures with `size` constants, with the precisions of the prior that the law has.
+    """
+    at = catalogue.first_constant[which][:, None] + np.arange(size)
+    square = catalogue.first_product[which][:, None] + np.arange(size**2)
+    centre, slope = catalogue.centre[at], power * catalogue.slope[at]
+    curvature = power * catalogue.curvature[square].reshape(-1, size, size)
+    own, mean = np.tile(catalogue.precision, size // 2), np.tile([1.0, 0.0], size // 2)
+    along = np.einsum("kij,kj->ki", curvature, centre)
+    precision = curvature + np.diag(own)
+    right = slope + along + own * mean
+    best = np.linalg.solve(precision, right[:, :, None])[:, :, 0]
+    return (
+        np.sum(best * right, axis=1) / 2
+        - np.sum(centre * (slope + along / 2), axis=1)
+        + (np.sum(np.log(own)) - np.sum(own * mean**2) - np.linalg.slogdet(precision)[1]) / 2
+    )
+
+
+# The log-likelihood around the constants of a structure.
 
 
 class _Rows(NamedTuple):
+    """The rows that are seen first, with weight; `span` is what is taken out of every column."""
+
     x: np.ndarray
     y: np.ndarray
     root: np.ndarray
@@ -243,25 +310,44 @@ class _Rows(NamedTuple):
     noise: tuple[float, float]
 
 
-def _rows(problem: Problem) -> _Rows:
+class _Expansion(NamedTuple):
+    log_likelihood: float
+    slope: np.ndarray
+    curvature: np.ndarray
+
+
+def _rows_of(problem: Problem) -> _Rows:
     data = problem.seen
     used = data.root_weight > 0
     root = data.root_weight[used]
     known = data.known.reshape(-1, len(data.y))[:, used]
+    nu, lam = data.noise_prior.tolist()
     return _Rows(
         np.ascontiguousarray(data.x.reshape(-1, len(data.y))[:, used]), data.y[used], root,
-        np.vstack([root / np.sqrt(data.n), known]), float(data.n),
-        (float(data.noise_prior[0]), float(data.noise_prior[1])),
+        np.vstack([root / np.sqrt(data.n), known]), float(data.n), (nu, lam),
     )  # fmt: skip
 
 
-def _expand(problem: Problem, trees: Sequence[np.ndarray], rows: _Rows | None = None):
-    """Return the expansion of the log-likelihood around the constants of a state."""
-    rows = rows or _rows(problem)
-    nu, lam = rows.noise
-    if not trees:
-        log_likelihood = -0.5 * (rows.n - 1.0 + nu) * np.log(nu * lam + rows.n)
-        return Expansion(float(log_likelihood), np.zeros(0), np.zeros((0, 0)))
+def _in_places(found: _Expansion, place: np.ndarray) -> _Expansion:
+    """Return an expansion with its constants in the order of the places of their nodes."""
+    back = np.argsort(np.stack([place, place + 1], axis=1).reshape(-1))
+    return found._replace(slope=found.slope[back], curvature=found.curvature[np.ix_(back, back)])
+
+
+def _transforms(trees: Sequence[np.ndarray]) -> list[tuple[int, int]]:
+    return [(k, int(i)) for k, tree in enumerate(trees) for i in np.flatnonzero(tree["op"] == LT)]
+
+
+def _precision(problem: Problem, n_transforms: int) -> np.ndarray:
+    tree = problem.tree_prior
+    return np.tile([1.0 / tree.slope_scale, 1.0 / tree.offset_scale], n_transforms)
+
+
+def _expansion(problem: Problem, trees: Sequence[np.ndarray], rows: _Rows) -> _Expansion | None:
+    """Return the expansion of the log-likelihood, coefficients and noise integrated out.
+
+    The curvature is that of Gauss and Newton: products of derivatives, projected off the terms.
+    """
     places = _transforms(trees)
     moved, steps, owners = [], [], []
     for k, i in places:
@@ -272,83 +358,87 @@ def _expand(problem: Problem, trees: Sequence[np.ndarray], rows: _Rows | None = 
             steps.append(float(tree[i][name]) - value)
             moved.append(tree)
             owners.append(k)
+    nu, lam = rows.noise
+    slope, curvature, rss, k = np.zeros(0), np.zeros((0, 0)), rows.n, len(trees)
     with np.errstate(all="ignore"):
-        values = evaluate_trees([*trees, *moved], rows.x) * rows.root
-        if not np.isfinite(values).all():
-            return None
-        values -= (values @ rows.span.T) @ rows.span
-        columns, slopes = values[: len(trees)], values[len(trees) :]
-        length = np.sqrt(np.sum(columns**2, axis=1))
-        if not (length > 0.0).all():
-            return None
-        q, r = np.linalg.qr((columns / length[:, None]).T)
-        if not (np.abs(np.diag(r)) > 1e-6).all():
-            return None
-        along = q.T @ rows.y
-        residual = rows.y - q @ along
-        beta = np.linalg.solve(r, along) / length
-        rss = float(residual @ residual)
-        gain = (rows.n - 1.0 + nu) / (nu * lam + rss)
-        log_likelihood = -0.5 * len(trees) * np.log1p(rows.n) - 0.5 * (rows.n - 1.0 + nu) * np.log(
+        if trees:
+            values = evaluate_trees([*trees, *moved], rows.x) * rows.root
+            if not np.isfinite(values).all():
+                return None
+            values -= (values @ rows.span.T) @ rows.span
+            length = np.sqrt(np.sum(values[:k] ** 2, axis=1))
+            if not (length > 0.0).all():
+                return None
+            q, r = np.linalg.qr((values[:k] / length[:, None]).T)
+            if not (np.abs(np.diag(r)) > _SPANNED).all():
+                return None
+            along = q.T @ rows.y
+            residual = rows.y - q @ along
+            rss = float(residual @ residual)
+            gain = (rows.n - 1.0 + nu) / (nu * lam + rss)
+            if places:
+                beta = np.linalg.solve(r, along) / length
+                jacobian = values[k:] - values[owners]
+                jacobian *= (beta[owners] / np.array(steps))[:, None]
+                jacobian -= (jacobian @ q) @ q.T
+                slope, curvature = gain * jacobian @ residual, gain * jacobian @ jacobian.T
+                curvature[np.diag_indices(len(curvature))] *= 1.0 + _RIDGE
+        log_likelihood = -0.5 * k * np.log1p(rows.n) - 0.5 * (rows.n - 1.0 + nu) * np.log(
             nu * lam + rss
         )
-        if places:
-            jacobian = (slopes - columns[owners]) * (beta[owners] / np.array(steps))[:, None]
-            jacobian -= (jacobian @ q) @ q.T
-            slope, curvature = gain * jacobian @ residual, gain * jacobian @ jacobian.T
-            curvature[np.diag_indices(len(curvature))] *= 1.0 + _RIDGE
-            prior = np.diag(
-                np.tile(
-                    [1.0 / problem.tree_prior.slope_scale, 1.0 / problem.tree_prior.offset_scale],
-                    len(places),
-                )
-            )
-            # Far from the best constants nothing is known of what lies between.
-            if not 0.5 * slope @ np.linalg.solve(curvature + prior, slope) < _MOST_GAIN:
-                slope[:] = 0.0
-        else:
-            slope, curvature = np.zeros(0), np.zeros((0, 0))
-    if not (np.isfinite(log_likelihood) and np.isfinite(slope).all() and np.isfinite(curvature).all()):
+    if not (np.isfinite(log_likelihood) and np.isfinite(curvature).all()):
         return None
-    return Expansion(float(log_likelihood), slope, curvature)
+    return _Expansion(float(log_likelihood), slope, curvature)
+
+
+def _cautious(problem: Problem, found: _Expansion | None) -> _Expansion | None:
+    """Return an expansion that promises no more than a little.
+
+    Far from the best constants nothing is known of what lies between.
+    """
+    if found is None or not len(found.slope):
+        return found
+    precision = found.curvature + np.diag(_precision(problem, len(found.slope) // 2))
+    if 0.5 * found.slope @ np.linalg.solve(precision, found.slope) < _MOST_GAIN:
+        return found
+    return found._replace(slope=np.zeros(len(found.slope)))
 
 
 def _improved(problem: Problem, trees: list[np.ndarray]) -> list[np.ndarray]:
-    """Return a state with its constants closer to the best ones, by damped Gauss-Newton steps."""
-    places = _transforms(trees)
+    """Return a state with its constants closer to the most probable ones (Gauss and Newton)."""
+    places, rows = _transforms(trees), _rows_of(problem)
     if not places:
         return trees
-    rows, tree_prior = _rows(problem), problem.tree_prior
-    precision = np.tile([1.0 / tree_prior.slope_scale, 1.0 / tree_prior.offset_scale], len(places))
-    mean = np.tile([1.0, 0.0], len(places))
+    precision, mean = _precision(problem, len(places)), np.tile([1.0, 0.0], len(places))
 
-    def objective(found, theta):
-        return found.log_likelihood - 0.5 * float(precision @ (theta - mean) ** 2)
-
-    def with_constants(theta):
+    def with_constants(values: np.ndarray) -> list[np.ndarray]:
         result = [tree.copy() for tree in trees]
-        for (k, i), a, b in zip(places, theta[::2], theta[1::2], strict=True):
+        for (k, i), a, b in zip(places, values[::2], values[1::2], strict=True):
             result[k][i]["a"], result[k][i]["b"] = a, b
         return result
 
-    theta = np.array([trees[k][i][name] for k, i in places for name in ("a", "b")])
-    best = _expand(problem, trees, rows)
+    def score(found: _Expansion | None, values: np.ndarray) -> float:
+        if found is None:
+            return -np.inf
+        return found.log_likelihood - 0.5 * float(precision @ (values - mean) ** 2)
+
+    values = np.array([trees[k][i][name] for k, i in places for name in ("a", "b")])
+    best = _expansion(problem, trees, rows)
     for _ in range(_STEPS):
         if best is None:
-            return trees
+            break
         step = np.linalg.solve(
-            best.curvature + np.diag(precision), best.slope - precision * (theta - mean)
+            best.curvature + np.diag(precision), best.slope - precision * (values - mean)
         )
         for _ in range(_HALVINGS):
-            moved = theta + step
-            found = _expand(problem, with_constants(moved), rows)
-            if found is not None and objective(found, moved) > objective(best, theta):
+            found = _expansion(problem, with_constants(values + step), rows)
+            gain = score(found, values + step) - score(best, values)
+            if gain > 0.0:
                 break
             step *= 0.5
         else:
             break
-        gain = objective(found, moved) - objective(best, theta)
-        theta, best = moved, found
-        if gain < 0.05:
+        values, best = values + step, found
+        if gain < _SMALL_GAIN:
             break
-    return with_constants(theta)
+    return with_constants(values)

@@ -16,13 +16,15 @@ from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Ch
 from ..kernels.ladder import Ladder
 from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
-from ..kernels.teleport import Catalogue
+from ..kernels.teleport import Odds
 from ..kernels.tree_prior import Prior
-from .catalogue import Visited, make_odds, no_catalogue, room_for
+from .catalogue import EMPTY, VisitedRows, make_odds, room_for
 from .run.scheduler import NoStart, Work
 from .search.library import LibraryCache
 from .trace import LadderRecord, LadderState, empty_output
 
+# Odds that are remembered, by the temperatures that they are for.
+_MOST_ODDS = 32
 # How often constants move: the share of such moves, and the `lt` nodes for half of it.
 _MOVE_SHAPE = (0.5, 1.0)
 #: Draws per call of the loop at most, which bounds the memory of the output arrays.
@@ -132,15 +134,22 @@ class Chains:
 
     def packed_draws(self, order: Any, n_draws: int) -> tuple[np.ndarray, ...]:
         """Return the draws of a round, as wide as their states are, to be sent."""
-        n = n_draws if order.keep else 0
-        nodes, n_terms, *others = (array[:n] for array in self.output)
+        rows = self._rows_of(order, n_draws)
+        nodes, n_terms, *others = (array[rows] for array in self.output)
         width = int(state_sizes(nodes["op"], n_terms).max(initial=0))
         return tuple(array.copy() for array in (nodes[:, :width], n_terms, *others))
 
-    def receive_draws(self, packed: tuple[np.ndarray, ...]) -> None:
+    def receive_draws(self, order: Any, n_draws: int, packed: tuple[np.ndarray, ...]) -> None:
         """Take the draws of a round that another process has carried out."""
-        for mine, sent in zip(self.output, packed, strict=True):
-            mine[tuple(map(slice, sent.shape))] = sent
+        rows = self._rows_of(order, n_draws)
+        nodes, *rest = zip(self.output, packed, strict=True)
+        nodes[0][rows, : nodes[1].shape[1]] = nodes[1]
+        for mine, sent in rest:
+            mine[rows] = sent
+
+    def _rows_of(self, order: Any, n_draws: int) -> np.ndarray:
+        """Return the rows of the output that somebody wants to see after a round."""
+        return np.arange(n_draws if order.keep else 0)
 
     def trees(self, chain: int) -> list[np.ndarray]:
         """Return the terms of a chain."""
@@ -180,6 +189,7 @@ class Replicas(Chains):
             tried=np.zeros(n - 1, np.int64),
             clock=np.zeros(2, np.int64),
             direction=np.zeros(n, np.int64),
+            teleports=np.zeros((n, 3), np.int64),
         )
         super().__init__(problem, seeds, _MOVE_SHAPE, self.ladder._asdict())
         self._loop = units.load("tempered", problem.part is not None)
@@ -188,16 +198,28 @@ class Replicas(Chains):
         # Behind the draws there is room for those of all other temperatures.
         self.output = empty_output(LARGEST_ROUND * n, width, KEPT + n)
         self._room = room_for(problem)
-        self.set_catalogue(no_catalogue(), np.zeros(0))
+        self._odds: dict[bytes, Odds] = {}
+        self._spare = problem.new_chain(seed_of_swaps)._replace(columns=np.zeros(0))
+        if problem.catalogue is not None:
+            self.list_states(problem)
 
-    def set_catalogue(self, catalogue: Catalogue, log_likelihood: np.ndarray) -> None:
-        """Let the replicas teleport between these structures from now on."""
-        self.catalogue = catalogue
-        self.odds = make_odds(self.problem, catalogue, log_likelihood, self.ladder.power)
-        chain = self.problem.new_chain(np.random.SeedSequence(0))
-        if not len(catalogue.key):
-            chain = chain._replace(columns=np.zeros(0))
-        self._spare = chain
+    def list_states(self, problem: Problem) -> None:
+        """Let the replicas teleport: the problem is the same, now with a list of structures."""
+        self.problem = problem
+        self._odds = {}
+        if not len(self._spare.columns):
+            self._spare = self._spare._replace(columns=self.chains.columns[0].copy())
+
+    @property
+    def odds(self) -> Odds:
+        """How readily each structure is proposed, at the present temperatures."""
+        power = self.ladder.power
+        if power.tobytes() not in self._odds:
+            # Elsewhere one object works for several ladders by turns.
+            while len(self._odds) >= _MOST_ODDS:
+                del self._odds[next(iter(self._odds))]
+            self._odds[power.tobytes()] = make_odds(self.problem, power)
+        return self._odds[power.tobytes()]
 
     @classmethod
     def blank(cls, problem: Problem, state: LadderState) -> Self:
@@ -225,7 +247,7 @@ class Replicas(Chains):
         given = np.isnan(self.chains.numbers[:, LOG_LIKELIHOOD])
         done = self._loop(
             self.chains, self.priors, self.tables, self.optimised, self.scratch, self.ladder,
-            self.catalogue, self.odds, self._spare, self._room,
+            self.problem.catalogue or EMPTY, self.odds, self._spare, self._room,
             steps, rounds, first, n_draws, float(good_enough), every, *self.output,
         )  # fmt: skip
         if done < 0:
@@ -260,11 +282,25 @@ class Replicas(Chains):
                 break
         return made
 
-    def visited(self, n_draws: int) -> Visited:
+    def _rows_of(self, order: Round, n_draws: int) -> np.ndarray:
+        return self._every_row(n_draws) if order.every else super()._rows_of(order, n_draws)
+
+    def _every_row(self, n_draws: int) -> np.ndarray:
+        """Return the rows of the states at all temperatures."""
+        first = np.arange(len(self.ladder.power)) * LARGEST_ROUND
+        return np.add.outer(first, np.arange(n_draws)).reshape(-1)
+
+    def visited(self, n_draws: int) -> VisitedRows:
         """Return the states at all temperatures of the last draws, made with `every`."""
-        rows = (np.arange(len(self.ladder.power))[:, None] * LARGEST_ROUND + np.arange(n_draws))
-        nodes, n_terms, numbers = (array[rows.reshape(-1)] for array in self.output)
-        return Visited(nodes, n_terms, numbers[:, LOG_LIKELIHOOD])
+        powers, problem = self.ladder.power, self.problem
+        rows = self._every_row(n_draws)
+        nodes, n_terms, numbers = (array[rows] for array in self.output)
+        log_likelihood = numbers[:, LOG_LIKELIHOOD]
+        if problem.part is not None:  # where only a part of the rows is seen
+            ratio = problem.data.n / problem.part.n
+            log_likelihood = log_likelihood * np.repeat(np.where(powers * ratio < 1, ratio, 1), n_draws)
+        width = max(1, int(state_sizes(nodes["op"], n_terms).max(initial=0)))
+        return VisitedRows(nodes[:, :width], n_terms, log_likelihood)
 
     def optimise(self, share: float) -> None:
         """Set how often the constants of proposals are optimised; 0 keeps the sampler exact."""
@@ -399,7 +435,8 @@ class Replicas(Chains):
     def forget(self) -> None:
         """Set the counts of swaps, rounds and round trips back to zero."""
         ladder = self.ladder
-        for counts in (ladder.rejected, ladder.tried, ladder.clock, ladder.direction):
+        counted = ladder.rejected, ladder.tried, ladder.clock, ladder.direction, ladder.teleports
+        for counts in counted:
             counts[:] = 0
 
 

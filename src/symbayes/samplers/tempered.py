@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..formula.trees import split_terms, state_sizes
+from ..formula.trees import split_terms
 from ..inputs.problem import Problem
 from ..inputs.sampler_settings import TemperedSampler
 from ..kernels.chain import PROPOSED
 from ..kernels.moves.choice import N_MOVES
-from .catalogue import Visited, choose, make_catalogue
+from .catalogue import StateList, with_catalogue
 from .convergence import settled
 from .exactness import exact_rss
 from .ladder import LARGEST_ROUND, Replicas, Round, mean_cost
@@ -36,6 +37,9 @@ _SEARCH_SHARE, _SETTLE_SHARE, _RESTART_SHARE = 0.65, 0.75, 0.85
 _SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
 # How often the temperatures are adapted while settling.
 _ADAPTATIONS = 4
+# Parts of settling at most: further ones are added as long as the coldest state is in the list of
+# known states more rarely than this.
+_MOST_PARTS, _ENOUGH_LISTED = 11, 0.4
 # Rows up to which rounds have their full length.
 _ROWS_FOR_FULL_ROUNDS = 5000
 # Draws that a run with a time limit begins with, as long as it is not known how long they take.
@@ -70,6 +74,7 @@ def sample(
         ladders, begun = _search(settings, problem, tune, guesses, seeds, run, before.search)
     else:
         settling = before.settling
+        problem = with_catalogue(problem, before.trace.state.listed)
         ladders = [Replicas.restored(problem, state) for state in before.trace.state.ladders]
         # The earlier trace stays as it is.
         begun = replace(before.trace, chains=[chain.copy() for chain in before.trace.chains])
@@ -80,8 +85,6 @@ def sample(
         phases.settle(n_settle, settling)
     while (trace := phases.draw(draws)) is None:
         phases.settle(n_settle)
-    global LAST
-    LAST = ladders
     cut = (trace.search_cut or not trace.warmed_up) and not trace.interrupted
     return replace(trace, timed_out=trace.timed_out or cut)
 
@@ -158,6 +161,8 @@ class Phases:
     ladders: list[Replicas]
     begun: Trace
     run: RunContext
+    met: StateList | None = None
+    """What was visited while settling, and what was listed of it."""
 
     def settle(self, total: int, place: tuple[int, int] = (0, 0)) -> int:
         """Bring the ladders to the posterior on all rows, and adapt their temperatures.
@@ -167,63 +172,59 @@ class Phases:
         """
         ladders, watch, steps = self.ladders, self.run.watch, self.settings.steps_per_draw
         share = 1.0 if self.begun.restarts else _SETTLE_SHARE
-        part = -(-total // (_ADAPTATIONS + 1))
         first, made = place
-        done = min(first * part, total) + made
+        state = self.begun.state
+        self.met = met = StateList(ladders[0].problem, state.visited, state.listed)
 
-        visited: list[Visited] = []
-        collect = False
+        def until(i: int) -> int:
+            """Return how many draws there are before the i-th part."""
+            part = -(-total // (_ADAPTATIONS + 1))
+            return min(i * part, total) + max(0, i - _ADAPTATIONS - 1) * part
 
         def advance(rounds: list[int]) -> None:
             for n in rounds:
-                self.run.workers.advance_all(ladders, Round(steps, n, every=collect))
-                if collect:
-                    visited.extend(ladder.visited(n) for ladder in ladders)
+                run.workers.advance_all(ladders, Round(steps, n, every=is_noted))
+                for ladder in ladders if is_noted else ():
+                    met.add(ladder.visited(n))
 
         def after(more: int) -> None:
-            self.tell("settling", done + more, total)
-            place = i, done + more - min(i * part, total)
-            self.run.offer_state(lambda: RunState(self.paused(), place))
+            self.tell("settling", done + more, max(total, until(i + 1)))
+            place = i, done + more - until(i)
+            run.offer_state(lambda: RunState(self.paused(visited=met.visited), place))
 
-        for i in range(first, _ADAPTATIONS + 1):
+        run, i, done = self.run, first, until(first) + made
+        lists_too_little = False
+        while i in (first, *range(_ADAPTATIONS + 1)) or (i < _MOST_PARTS and lists_too_little):
             for ladder in ladders:
                 # Constants are optimised at first: on all rows they are others than on a part.
                 ladder.optimise(OPTIMISED if i == 0 and self.settings.search else 0.0)
-            collect = self.settings.teleport and i > 0 and not self.begun.state.exact
-            done += self.in_rounds(advance, min((i + 1) * part, total) - done, after, share)
+            is_noted = i > 0 and self.settings.teleport and not state.exact
+            done += self.in_rounds(advance, until(i + 1) - done, after, share)
             if watch.should_stop(share):
                 break
             if i == 0:
                 _catch_up(ladders, [ladder.score for ladder in ladders], NEAR)
+            elif is_noted:
+                lists_too_little = 0.0 < _share_listed(ladders) < _ENOUGH_LISTED
+                # Of all ladders, whose temperatures are about the same.
+                powers = np.mean([ladder.ladder.power for ladder in ladders], axis=0)
+                problem = met.make(powers, partial(watch.out_of_time, share))
+                for ladder in ladders:
+                    ladder.list_states(problem)
             for ladder in ladders:
                 ladder.adapt()
-            if collect and i >= 1:
-                self._list_states(visited)
+            i += 1
         for ladder in ladders:
             ladder.optimise(0.0)
             ladder.forget()
         if total > 0:
-            self.tell("settling", done, total, ended=True)
-        self.begun = replace(self.begun, warmed_up=self.begun.warmed_up and done == total)
+            self.tell("settling", done, done, ended=True)
+        self.begun = replace(
+            self.begun,
+            warmed_up=self.begun.warmed_up and done >= total,
+            state=replace(self.begun.state, visited=[], listed=met.listed),
+        )
         return done
-
-    def _list_states(self, visited: list[Visited]) -> None:
-        """Let the ladders teleport between the states that they have visited."""
-        problem = self.ladders[0].problem
-        width = max(
-            int(state_sizes(one.nodes["op"], one.n_terms).max(initial=1)) for one in visited
-        )
-        everything = Visited(
-            np.concatenate([one.nodes[:, :width] for one in visited]),
-            np.concatenate([one.n_terms for one in visited]),
-            np.concatenate([one.log_likelihood for one in visited]),
-        )
-        powers = np.mean([ladder.ladder.power for ladder in self.ladders], axis=0)
-        if problem.part is not None:
-            powers = powers * (problem.data.n / problem.part.n)
-        catalogue, log_likelihood = make_catalogue(problem, choose(problem, everything, powers))
-        for ladder in self.ladders:
-            ladder.set_catalogue(catalogue, log_likelihood)
 
     def draw(self, draws: int) -> Trace | None:
         """Return a trace with all draws; None if a ladder has left others far behind meanwhile.
@@ -333,7 +334,8 @@ class Phases:
     def paused(self, **changes: Any) -> Trace:
         """Return a trace as it is now, with what it takes to resume it; draws have no weights."""
         states = [ladder.state() for ladder in self.ladders]
-        state = replace(self.begun.state, ladders=states, **changes)
+        listed = self.begun.state.listed if self.met is None else self.met.listed
+        state = replace(self.begun.state, ladders=states, **{"listed": listed, **changes})
         return replace(self.begun, weights=[], state=state)
 
     def tell(self, phase: str, done: int, total: int, ended: bool = False) -> None:
@@ -355,6 +357,12 @@ class Phases:
 def round_length(n_rows: int) -> int:
     """Return draws per round: fewer for large tables, so that a time limit can be kept."""
     return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_FOR_FULL_ROUNDS // n_rows))
+
+
+def _share_listed(ladders: list[Replicas]) -> float:
+    """Return how often the coldest state was one that is listed, since that was counted anew."""
+    tried, listed, _ = np.sum([ladder.ladder.teleports[0] for ladder in ladders], axis=0)
+    return float(listed / max(1, tried))
 
 
 def _mean_score(problem: Problem, trace: ChainTrace) -> float:

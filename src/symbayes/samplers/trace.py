@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -191,6 +192,14 @@ class LadderState:
     """How often the constants of proposals are optimised."""
 
 
+class VisitedState(NamedTuple):
+    """The best state of a structure that was visited."""
+
+    nodes: np.ndarray
+    n_terms: int
+    log_likelihood: float
+
+
 @dataclass(frozen=True)
 class DrawingState:
     """Where the chains of a run are between two draws."""
@@ -204,6 +213,10 @@ class DrawingState:
     """Whether the search has found an exact formula."""
     may_restart: bool = True
     """Whether draws have been cheap enough so far to repeat warm-up."""
+    visited: list[VisitedState] = field(default_factory=list)
+    """While settling: what the ladders have visited, one state of each structure."""
+    listed: list[list[np.ndarray]] = field(default_factory=list)
+    """The structures that ladders teleport between, with the constants they are listed with."""
 
 
 @dataclass(frozen=True)

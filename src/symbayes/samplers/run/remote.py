@@ -28,6 +28,7 @@ from threadpoolctl import ThreadpoolController
 
 from ...inputs.problem import Problem
 from ...kernels.chain import Data
+from ...kernels.teleport import Catalogue
 from ..ladder import Chains, same_state
 from ..search.library import LibraryCache
 from ..trace import LadderState
@@ -139,7 +140,7 @@ class Executor(ABC):
         self._expected = []
         for ladder, request, result in zip(ladders, requests, results, strict=True):
             ladder.restore(result.state)
-            ladder.receive_draws(result.draws)
+            ladder.receive_draws(request.order, result.done or 0, result.draws)
             self._expected.append(request._replace(state=result.state))
         used = {request.key for request in requests}
         for i, (key, _) in list(self._sent.items()):
@@ -318,4 +319,6 @@ def _writeable(problem: Problem) -> Problem:
         return np.require(np.asarray(value), None, ["C", "A", "W"]) if is_array else value
 
     part = None if problem.part is None else Data(*map(plain, problem.part))
-    return replace(problem, data=Data(*map(plain, problem.data)), part=part)
+    listed = None if problem.catalogue is None else Catalogue(*map(plain, problem.catalogue))
+    data = Data(*map(plain, problem.data))
+    return replace(problem, data=data, part=part, catalogue=listed)
