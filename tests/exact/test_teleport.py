@@ -1,4 +1,4 @@
-"""Teleport against the exact posterior: alone from exact draws, and in ladders from the worst state.
+"""Teleport against the exact posterior: alone from exact draws, in ladders from the worst state.
 
 The list has a part of all structures only, and its weights and laws of constants are wrong on
 purpose: the acceptance ratio has to make up for that.
@@ -171,5 +171,3 @@ def test_writings_of_a_structure_are_counted_right():
         assert counts[which].tolist() == np.round(np.exp(about.log_forms)).astype(int).tolist()
         assert np.ptp([np.ptp(space.probability[which == i]) for i in range(len(keys))]) < 1e-12
         assert count_states(space, packed, n_terms) is not None
-
-

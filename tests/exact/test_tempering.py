@@ -39,6 +39,7 @@ def new_ladder(powers, seed):
     return Ladder(
         seed_state(np.random.SeedSequence(seed)), np.array(powers), np.arange(n), np.zeros(n - 1),
         np.zeros(n - 1, np.int64), np.zeros(2, np.int64), np.zeros(n, np.int64),
+        np.zeros((n, 3), np.int64),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from symbayes.formula.operators import OPERATORS
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.kernels.chain import RSS, Chain
 from symbayes.kernels.tree_prior import Prior
+from symbayes.samplers.catalogue import StateList
 from symbayes.samplers.ladder import DERIVED, LEARNED, Replicas, Round
 from symbayes.samplers.paper import PaperChain, Trees
 from symbayes.samplers.run.scheduler import Scheduler, carry_out
@@ -35,6 +36,17 @@ def weighted():
     )  # fmt: skip
 
 
+def listing(made):
+    """The problem with a list of what a ladder has visited."""
+    ladder = Replicas(made, np.random.SeedSequence(8), POWERS)
+    ladder.run(15, 1, 60, every=True)
+    met = StateList(made)
+    met.add(ladder.visited(60))
+    listed = met.make(POWERS, lambda: False)
+    assert len(listed.catalogue.key) > 50
+    return listed
+
+
 CASES = {
     "plain": plain,
     "learned": lambda: plain(learn=True),
@@ -44,6 +56,8 @@ CASES = {
         table(60, 2), EVERY, 2, TreePrior(max_depth=3, nesting={"sin": {"sin": 0}}), NoisePrior()
     ),
     "two stages": lambda: plain().in_two_stages(np.arange(0, 80, 3)),
+    "teleports": lambda: listing(plain(learn=True)),
+    "teleports in two stages": lambda: listing(plain().in_two_stages(np.arange(0, 80, 3))),
 }
 
 
@@ -95,7 +109,8 @@ def test_a_ladder_that_has_travelled(case, share):
             ladder.run(15, 2, 30)
         assert_equal(stays, travels)
         home = Replicas(made, np.random.SeedSequence(99), POWERS)
-        home.receive_draws(travels.packed_draws(Round(15, 30, keep=True), 30))
+        order = Round(15, 30, keep=True)
+        home.receive_draws(order, 30, travels.packed_draws(order, 30))
         assert_same_draws(draws_of(stays, 30), draws_of(home, 30))
 
 
@@ -114,7 +129,7 @@ def assert_same_draws(one, two):
 
 def test_the_states_differ():
     """Else the test above would say little."""
-    ladder = Replicas(plain(learn=True), np.random.SeedSequence(0), POWERS)
+    ladder = Replicas(listing(plain(learn=True)), np.random.SeedSequence(0), POWERS)
     ladder.run(15, 2, 3)
     before = ladder.state()
     ladder.run(15, 2, 30)
@@ -184,7 +199,7 @@ def test_a_chain_of_the_paper_that_has_travelled():
         assert_equal(stays, travels)
         kept = pickle.loads(pickle.dumps(travels.packed_draws(Trees(300, 1000), n)))
         receiver = PaperChain(made, np.random.SeedSequence(99))
-        receiver.receive_draws(kept)
+        receiver.receive_draws(Trees(300, 1000), n, kept)
         for chain in (stays, receiver):
             chain.trace.extend(chain.output, n)
         assert stays.trace.times == receiver.trace.times
@@ -212,7 +227,7 @@ def test_a_round_in_parts_ends_where_the_whole_would():
     for seed in range(12):
         first = Replicas(made, np.random.SeedSequence(seed), POWERS)
         first.run(4, 1, 64)
-        best = np.minimum.accumulate(first.output[2][:, RSS])
+        best = np.minimum.accumulate(first.output[2][:64, RSS])
         for good_enough in np.unique(best):
             end = 1 + int(np.argmax(best <= good_enough))
             for n_draws in {64, min(64, 2 * end)}:
@@ -249,7 +264,7 @@ def test_several_rounds_end_with_the_first_that_is_good_enough():
     made = plain()
     first = Replicas(made, np.random.SeedSequence(5), POWERS)
     first.run(4, 1, 64)
-    lowest = np.minimum.accumulate(first.output[2][:, RSS])
+    lowest = np.minimum.accumulate(first.output[2][:64, RSS])
     where = 1 + int(np.argmax(lowest <= lowest[-1]))
     length = where - 3  # so that it is in the second round
     assert length > 3

@@ -138,7 +138,7 @@ class Recorder:
 def test_settling(total, search, monkeypatch):
     monkeypatch.setattr(tempered, "_catch_up", lambda *_: False)
     ladder = Recorder()
-    settings = TemperedSampler(search=search)
+    settings = TemperedSampler(search=search, teleport=False)
     with Workers(1) as workers:
         run = RunContext(workers, Watch(None))
         done = Phases(settings, [ladder], BEGUN, run).settle(total)
@@ -151,6 +151,19 @@ def test_settling(total, search, monkeypatch):
     last_run = max(i for i, call in enumerate(ladder.calls) if call[0] == "run")
     if total >= 7:  # then the last runs are exact
         assert [c for c in ladder.calls[:last_run] if c[0] == "share"][-1] == ("share", 0.0)
+
+
+def test_settling_lists_what_was_visited():
+    """Ladders teleport while drawing, and what they may teleport to is part of the state."""
+    trace = sample(replace(SMALL, teleport=True), tune=400)
+    assert len(trace.state.listed) > 5
+    assert not trace.state.visited
+    for ladder in trace.state.ladders:
+        tried, listed, taken = ladder.own["teleports"].sum(axis=0)
+        assert tried >= listed >= taken > 0
+    without = sample(replace(SMALL, teleport=False), tune=400)
+    assert not without.state.listed
+    assert not any(ladder.own["teleports"].any() for ladder in without.state.ladders)
 
 
 def test_settling_ends_when_it_has_to():

@@ -30,7 +30,8 @@ from .opcodes import ADD, FEATURE, FIRST_BINARY, LT, MUL
 from .rng import gamma, integer, normal, pick, uniform
 from .run import fit_given
 from .step import accepted
-from .tree import max_nodes, subtree_end, tree_start
+from .tree import count_nodes, max_nodes, subtree_end, tree_start
+from .tree_prior import ROOT_DEPTH, log_shape
 
 #: Degrees of freedom of the law of constants: its tails are heavier than those of a normal law, so
 #: that a state in the tails of its posterior can be left.
@@ -140,10 +141,8 @@ def _hash_tree(nodes, root, scratch):
 
 @kernel
 def _has_constants(nodes, root):
-    for i in range(root, subtree_end(nodes, root)):
-        if nodes[i]["op"] == LT:
-            return True
-    return False
+    _, n_transforms, _ = count_nodes(nodes, root)
+    return n_transforms > 0
 
 
 @kernel
@@ -248,9 +247,7 @@ def _make_law(catalogue, j, power, scratch):
         own = catalogue.precision[i % 2]
         right = power * catalogue.slope[first + i] + own * (1.0 - i % 2)
         for m in range(n):
-            right += (
-                power * catalogue.curvature[start + i * n + m] * catalogue.centre[first + m]
-            )
+            right += power * catalogue.curvature[start + i * n + m] * catalogue.centre[first + m]
         mean[i] = right
     for i in range(n):
         for m in range(i + 1):
@@ -378,8 +375,9 @@ def _log_weights(cdf, counts, offset):
 
 
 @kernel
-def log_prior_of_state(chain, prior, counts):
+def log_prior_of_state(chain, prior, room):
     """Return the log prior of a state, learned weights and variances integrated out."""
+    counts = room.counts
     n_operators, n_features = prior.operator_cdf.shape[0], prior.feature_cdf.shape[0]
     for i in range(n_operators + n_features):
         counts[i] = 0.0
@@ -389,7 +387,7 @@ def log_prior_of_state(chain, prior, counts):
     for k in range(chain.n_terms[0]):
         root = tree_start(chain, chain.slots[k])
         end = subtree_end(chain.nodes, root)
-        total += _log_shape(chain.nodes, root, end, prior)
+        total += log_shape(chain.nodes, root, ROOT_DEPTH, prior, room.pending)
         for i in range(root, end):
             op = chain.nodes[i]["op"]
             if op == FEATURE:
@@ -424,31 +422,6 @@ def log_constants(n, squares, nu, lam):
         math.lgamma(0.5 * (nu + n)) - math.lgamma(0.5 * nu) - 0.5 * n * math.log(math.pi * nu * lam)
         - 0.5 * (nu + n) * math.log1p(squares / (nu * lam))
     )  # fmt: skip
-
-
-@kernel
-def _log_shape(nodes, root, end, prior):
-    """Return the log prior of the shape of a tree."""
-    total = 0.0
-    for i in range(root, end):
-        split = prior.split[_depth(nodes, root, i)]
-        total += math.log(split) if nodes[i]["op"] > 0 else math.log(1.0 - split)
-    return total
-
-
-@kernel
-def _depth(nodes, root, node):
-    depth = 0
-    complete = 0
-    for i in range(node - 1, root - 1, -1):
-        op = nodes[i]["op"]
-        children = np.int64(op > 0) + np.int64(op >= FIRST_BINARY)
-        if children > complete:
-            depth += 1
-            complete = 0
-        else:
-            complete += 1 - children
-    return depth
 
 
 @kernel
@@ -500,8 +473,8 @@ def teleport(code, chain, other, prior, tables, mode, scratch, room, catalogue, 
         gain *= min(1.0, power)
 
     # Accept it, with learned weights and variances that go with it.
-    gain += log_prior_of_state(other, prior, room.counts)
-    gain -= log_prior_of_state(chain, prior, room.counts)
+    gain += log_prior_of_state(other, prior, room)
+    gain -= log_prior_of_state(chain, prior, room)
     if not accepted(chain.rng, gain + back - ahead):
         return
     counts[t, TAKEN] += 1

@@ -107,9 +107,7 @@ def signatures() -> dict[str, Any]:
     )  # fmt: skip
     odds = typeof(Odds(array(float, 2), array(float, 2)))
     room = typeof(
-        TeleportScratch(
-            *[some_ints] * 3, array(np.uint64), array(np.uint64), *[some_reals] * 5
-        )
+        TeleportScratch(*[some_ints] * 3, array(np.uint64), array(np.uint64), *[some_reals] * 5)
     )
 
     pointer = types.FunctionType

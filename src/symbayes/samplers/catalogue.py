@@ -238,11 +238,23 @@ def _starts(sizes: np.ndarray) -> np.ndarray:
     return np.append(0, np.cumsum(sizes)).astype(np.int64)
 
 
+_INTEGERS, _REALS = np.zeros(0, np.int64), np.zeros(0)
 #: The list of nothing, for compiled code.
 EMPTY = Catalogue(
-    np.zeros(0, np.uint64), np.zeros(0, NODE), *[np.zeros(0, np.int64)] * 2, np.zeros(0),
-    *[np.zeros(0, np.int64)] * 3, *[np.zeros(0)] * 5,
-)  # fmt: skip
+    key=np.zeros(0, np.uint64),
+    nodes=np.zeros(0, NODE),
+    first_node=_INTEGERS,
+    n_terms=_INTEGERS,
+    log_forms=_REALS,
+    place=_INTEGERS,
+    first_constant=_INTEGERS,
+    first_product=_INTEGERS,
+    centre=_REALS,
+    slope=_REALS,
+    curvature=_REALS,
+    precision=_REALS,
+    log_likelihood=_REALS,
+)
 
 
 def make_odds(problem: Problem, powers: np.ndarray) -> Odds:
@@ -273,9 +285,7 @@ def make_odds(problem: Problem, powers: np.ndarray) -> Odds:
     return Odds(log_weight - np.log(total), cumulative / cumulative[:, -1:])
 
 
-def _log_integrals(
-    catalogue: Catalogue, which: np.ndarray, size: int, power: float
-) -> np.ndarray:
+def _log_integrals(catalogue: Catalogue, which: np.ndarray, size: int, power: float) -> np.ndarray:
     """Return the log of the likelihood, expanded, over that at the centre, averaged over the prior.
 
     For structures with `size` constants, with the precisions of the prior that the law has.

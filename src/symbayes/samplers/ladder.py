@@ -233,7 +233,12 @@ class Replicas(Chains):
         return ladder
 
     def run(
-        self, steps: int, rounds: int, n_draws: int, good_enough: float = -1.0, first: int = 0,
+        self,
+        steps: int,
+        rounds: int,
+        n_draws: int,
+        good_enough: float = -1.0,
+        first: int = 0,
         every: bool = False,
     ) -> int:
         """Make draws into `output`, from a row of it on; return how many.
@@ -298,7 +303,9 @@ class Replicas(Chains):
         log_likelihood = numbers[:, LOG_LIKELIHOOD]
         if problem.part is not None:  # where only a part of the rows is seen
             ratio = problem.data.n / problem.part.n
-            log_likelihood = log_likelihood * np.repeat(np.where(powers * ratio < 1, ratio, 1), n_draws)
+            log_likelihood = log_likelihood * np.repeat(
+                np.where(powers * ratio < 1, ratio, 1), n_draws
+            )
         width = max(1, int(state_sizes(nodes["op"], n_terms).max(initial=0)))
         return VisitedRows(nodes[:, :width], n_terms, log_likelihood)
 

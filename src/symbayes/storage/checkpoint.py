@@ -36,6 +36,7 @@ from ..samplers.trace import (
     RunState,
     SearchState,
     Trace,
+    VisitedState,
 )
 from ..version import __version__
 from .archive import Arrays, ModelFileError, naming, path_text, read_archive, require, write_archive
@@ -362,6 +363,7 @@ def _trace_to_arrays(trace: Trace) -> Arrays:
         ),
         **_ladders_to_arrays("ladders", ladders),
         **_finds_to_arrays("found", trace.search),
+        **_met_to_arrays(trace.state),
     }
     if trace.search_counts is not None:
         arrays["search_counts"] = trace.search_counts
@@ -391,8 +393,9 @@ def _trace_from_parts(
         "weights": Field("float64", ("weights",), 0.0),
         "counts": Field("int64", (n, 3, N_MOVES), 0),
         **_packs_layout("draws/nodes", "draws"),
-        **_ladders_layout("ladders", n, like),
+        **_ladders_layout("ladders", n, like, arrays),
         **_finds_layout("found"),
+        **_met_layout(arrays),
     }
     if document["searched"]:
         layout["search_counts"] = Field("int64", (3, N_MOVES), 0)
@@ -429,7 +432,11 @@ def _trace_from_parts(
         search_counts=arrays.get("search_counts"),
         search=_finds("found", arrays, problem),
         ladders=[LadderRecord(*record) for record in records],
-        state=DrawingState(ladders, **_from_entries(document.get("pause"), DrawingState)),
+        state=DrawingState(
+            ladders,
+            **_from_entries(document.get("pause"), DrawingState),
+            **_met_from_arrays(arrays, problem),
+        ),
     )
 
 
@@ -458,8 +465,8 @@ def _search_from_parts(
         "search/spawned": Field("int64", (n,), 0),
         "search/counts": Field("int64", (3, N_MOVES), 0),
         "search/with_others": Field("int32", ("others",), 0, n - 1),
-        **_ladders_layout("search/ladders", n, like),
-        **_ladders_layout("search/others", with_others.size, like),
+        **_ladders_layout("search/ladders", n, like, arrays),
+        **_ladders_layout("search/others", with_others.size, like, arrays),
         **_finds_layout("search/best"),
         **_finds_layout("search/history"),
         **_finds_layout("search/ends"),
@@ -536,9 +543,57 @@ def _finds(prefix: str, arrays: Arrays, problem: Problem) -> list[Find]:
     return [Find(seconds, score, split_terms(pack, n)) for seconds, score, pack, n in rows]
 
 
+# What ladders have visited, and what they teleport between; the first files have neither.
+
+_MET = "visited", "listed"
+
+
+def _met_to_arrays(state: DrawingState) -> Arrays:
+    if not (state.visited or state.listed):
+        return {}
+    visited = [one.nodes for one in state.visited]
+    listed = [np.concatenate([np.empty(0, NODE), *trees]) for trees in state.listed]
+    return {
+        **_packs_to_arrays("visited", visited, [one.n_terms for one in state.visited]),
+        "visited/log_likelihood": np.array([one.log_likelihood for one in state.visited], float),
+        **_packs_to_arrays("listed", listed, [len(trees) for trees in state.listed]),
+    }
+
+
+def _met_layout(arrays: Arrays) -> dict[str, Field]:
+    if "visited/length" not in arrays:
+        return {}
+    return {
+        **_packs_layout("visited", "visited"),
+        "visited/log_likelihood": Field("float64", ("visited",), None),
+        **_packs_layout("listed", "listed"),
+    }
+
+
+def _met_from_arrays(arrays: Arrays, problem: Problem) -> dict[str, Any]:
+    if "visited/length" not in arrays:
+        return {}
+    visited, listed = (zip(*_packs(name, arrays, problem), strict=True) for name in _MET)
+    log_likelihood = arrays["visited/log_likelihood"].tolist()
+    met = [VisitedState(*one, x) for one, x in zip(visited, log_likelihood, strict=True)]
+    lists = [split_terms(nodes, n) for nodes, n in listed]
+    states = [*lists, *(split_terms(one.nodes, one.n_terms) for one in met)]
+    require(
+        all(
+            len(trees) <= problem.most_terms
+            and all(len(tree) <= problem.max_nodes for tree in trees)
+            for trees in states
+        ),
+        "it lists states that are too large",
+    )
+    return {"visited": met, "listed": lists}
+
+
 # The states of ladders. Compiled code trusts what it is given, so they are checked before.
 
 _GROUPS = ("chains", "priors", "own")
+# Counts that ladders of the first files do not have.
+_LATER = {"teleports"}
 
 
 def _ladders_to_arrays(prefix: str, ladders: Sequence[LadderState]) -> Arrays:
@@ -553,12 +608,13 @@ def _ladders_to_arrays(prefix: str, ladders: Sequence[LadderState]) -> Arrays:
     return arrays
 
 
-def _ladders_layout(prefix: str, n: int, like: LadderState) -> dict[str, Field]:
+def _ladders_layout(prefix: str, n: int, like: LadderState, arrays: Arrays) -> dict[str, Field]:
     layout = _packs_layout(f"{prefix}/nodes", n)
     layout[f"{prefix}/share"] = Field("float64", (n,), 0.0, 1.0)
     for group in _GROUPS if n else ():
         for name, own in getattr(like, group).items():
-            layout[f"{prefix}/{group}/{name}"] = Field(own.dtype.name, (n, *own.shape), None)
+            if name not in _LATER or f"{prefix}/{group}/{name}" in arrays:
+                layout[f"{prefix}/{group}/{name}"] = Field(own.dtype.name, (n, *own.shape), None)
     return layout
 
 
@@ -567,7 +623,12 @@ def _ladders(prefix: str, arrays: Arrays, like: LadderState, problem: Problem) -
     packs, ladders = zip(*_packs(f"{prefix}/nodes", arrays, problem), strict=True), []
     for i, (nodes, n_trees) in enumerate(packs):
         chains, priors, own = (
-            {name: arrays[f"{prefix}/{group}/{name}"][i].copy() for name in getattr(like, group)}
+            {
+                name: arrays[f"{prefix}/{group}/{name}"][i].copy()
+                if f"{prefix}/{group}/{name}" in arrays
+                else np.zeros_like(own)
+                for name, own in getattr(like, group).items()
+            }
             for group in _GROUPS
         )
         ladder = LadderState(nodes, chains, priors, own, float(arrays[f"{prefix}/share"][i]))
