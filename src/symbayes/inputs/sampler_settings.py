@@ -31,6 +31,9 @@ class TemperedSampler:
         Proposals of each replica between two draws.
     search : bool
         Whether warm-up begins with a search. Without it, chains start from the prior.
+    teleport : bool
+        Whether replicas may replace their whole state by one of a list that warm-up has made of
+        the structures that it met, so that explanations far apart are weighed against each other.
     first_rows : int, "auto" or None
         Rows on which proposals are judged first; only those that pass are judged on all rows, and
         what the first judgement had to say is taken out of the second, so that the posterior is
@@ -65,7 +68,7 @@ class TemperedSampler:
     @property
     def drawing(self) -> tuple:
         """What draws depend on, once warm-up is over."""
-        return self.name, self.temperatures, self.steps_per_draw, self.first_rows
+        return self.name, self.temperatures, self.steps_per_draw, self.first_rows, self.teleport
 
     def powers(self, n: float) -> np.ndarray:
         """Return the powers of the likelihood that a run on n rows begins with."""

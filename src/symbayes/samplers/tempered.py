@@ -21,7 +21,8 @@ from ..inputs.problem import Problem
 from ..inputs.sampler_settings import TemperedSampler
 from ..kernels.chain import PROPOSED
 from ..kernels.moves.choice import N_MOVES
-from .catalogue import StateList, with_catalogue
+from ..kernels.tree import NODE
+from .catalogue import StateList, VisitedRows, with_catalogue
 from .convergence import settled
 from .exactness import exact_rss
 from .ladder import LARGEST_ROUND, Replicas, Round, mean_cost
@@ -37,6 +38,10 @@ _SEARCH_SHARE, _SETTLE_SHARE, _RESTART_SHARE = 0.65, 0.75, 0.85
 _SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
 # How often the temperatures are adapted while settling.
 _ADAPTATIONS = 4
+# After these numbers of draws it is asked whether the list of known states is too short: the
+# log-likelihood still rises by this many nats (and half of its spread), or one ladder is in a
+# listed state this part as often as another.
+_DRAWS_PER_QUESTION, _RISE, _HARDLY_EVER = (256, 512, 1024, 2048, 4096), 1.0, 0.2
 # Parts of settling at most: further ones are added as long as the coldest state is in the list of
 # known states more rarely than this.
 _MOST_PARTS, _ENOUGH_LISTED = 11, 0.4
@@ -284,11 +289,13 @@ class Phases:
             may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
             if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
                 means = [_mean_score(problem, trace) for trace in traces]
-                if _catch_up(ladders, means, _FAR_BEHIND):
+                behind = _catch_up(ladders, means, _FAR_BEHIND)
+                if behind or (self._lists(problem) and _finds_more(ladders, traces)):
+                    self._note_draws(traces)
                     self.begun = replace(
-                        begun,
+                        self.begun,
                         chains=_new_chains(len(ladders)),
-                        state=replace(state, made=0, spent=0.0, may_restart=True),
+                        state=replace(self.begun.state, made=0, spent=0.0, may_restart=True),
                         restarts=begun.restarts + 1,
                         settled=False,
                     )
@@ -310,6 +317,22 @@ class Phases:
         )
         self.tell("drawing", done, draws, ended=True)
         return trace
+
+    def _lists(self, problem: Problem) -> bool:
+        return self.settings.teleport and problem.catalogue is not None
+
+    def _note_draws(self, traces: list[ChainTrace]) -> None:
+        """Let the next settling know of the states that were drawn."""
+        if not self.settings.teleport:
+            return
+        met = StateList(self.ladders[0].problem, (), self.begun.state.listed)
+        for trace in traces:
+            sizes = np.array([len(nodes) for nodes in trace.nodes])
+            nodes = np.zeros((len(sizes), max(1, sizes.max(initial=0))), NODE)
+            nodes[np.arange(nodes.shape[1]) < sizes[:, None]] = np.concatenate(trace.nodes)
+            met.add(VisitedRows(nodes, np.array(trace.n_terms), trace.log_likelihood))
+        state = replace(self.begun.state, visited=met.visited)
+        self.begun = replace(self.begun, state=state)
 
     def in_rounds(
         self,
@@ -363,6 +386,23 @@ def _share_listed(ladders: list[Replicas]) -> float:
     """Return how often the coldest state was one that is listed, since that was counted anew."""
     tried, listed, _ = np.sum([ladder.ladder.teleports[0] for ladder in ladders], axis=0)
     return float(listed / max(1, tried))
+
+
+def _finds_more(ladders: list[Replicas], traces: list[ChainTrace]) -> bool:
+    """Return whether ladders are still on their way to states that nobody knew when they settled.
+
+    That is when the log-likelihood rises from the first half of the draws to the second, or when
+    one ladder is hardly ever in a state that is listed and others are. It is asked rarely, since
+    what was drawn until then would be lost.
+    """
+    n = min(trace.made for trace in traces)
+    if n not in _DRAWS_PER_QUESTION:
+        return False
+    halves = [np.array_split(trace.log_likelihood, 2) for trace in traces]
+    rise = float(np.mean([second.mean() - first.mean() for first, second in halves]))
+    spread = float(np.mean([trace.log_likelihood.std() for trace in traces]))
+    shares = [_share_listed([ladder]) for ladder in ladders]
+    return rise > max(_RISE, 0.5 * spread) or min(shares) < _HARDLY_EVER * max(shares)
 
 
 def _mean_score(problem: Problem, trace: ChainTrace) -> float:
