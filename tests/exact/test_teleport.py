@@ -64,8 +64,11 @@ def listed(space, share=0.7, seed=0):
     return replace(problem, catalogue=catalogue._replace(log_likelihood=wrong))
 
 
-def p_values(case, n, steps=6, seed=0):
-    """P-values of structures, constants, variances and learned weights after a few teleports."""
+def p_values(case, n, steps=6, seed=0, counts_too=True):
+    """P-values of structures, constants, variances and learned weights after a few teleports.
+
+    How often they were possible and accepted is checked as well, unless a bug was planted.
+    """
     space = space_of(case)
     problem = listed(space)
     rng = np.random.default_rng([seed, steps])
@@ -85,8 +88,9 @@ def p_values(case, n, steps=6, seed=0):
     tried, found, taken = counts[0].tolist()
     assert tried == n * steps
     # Otherwise nothing was tested: states outside the list, rejected and accepted proposals.
-    assert 0.2 * tried < found < tried
-    assert 0.05 * found < taken < 0.98 * found
+    if counts_too:
+        assert 0.2 * tried < found < tried
+        assert 0.05 * found < taken < 0.98 * found
     results = {"structures": p_value(space, out_nodes, out_terms)}
     again = space.draw(n, np.random.default_rng([99, seed]))
     if case.has_constants:
