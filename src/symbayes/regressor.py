@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .cautions import SamplingWarning
 from .formula.checks import require_count
 from .formula.formula import Formula
-from .inputs.parameters import RULES, WAYS, check_choice, check_level, generator
+from .inputs.parameters import WAYS, check_choice, check_level, check_rule, generator
 from .inputs.prior import NoisePrior, TermsPrior, TreePrior
 from .inputs.sampler_settings import PaperSampler, TemperedSampler
 from .inputs.task import make_task
@@ -486,13 +486,18 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Formula
         """
         result = self._fitted
-        check_choice("rule", rule, RULES)
-        return self.formula_objects_[result.select(rule)]
+        check_rule("rule", rule)
+        return result.selected(rule)
 
     @property
     def pareto_(self) -> pd.DataFrame:
         """The formulas to which no other is both shorter and closer, the shortest first."""
-        return self._fitted.pareto
+        return self._fitted.front.copy()
+
+    @property
+    def pareto_objects_(self) -> list[Formula]:
+        """The formulas of `pareto_` as objects, in the same order."""
+        return list(self._fitted.front_objects)
 
     def inclusion_probability(self) -> pd.Series:
         """Return for each column the probability that the formula uses it.
@@ -504,7 +509,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         """
         return self._fitted.inclusion
 
-    def constants(self, formula: int = 0, level: float = 0.9) -> pd.DataFrame:
+    def constants(self, formula: int | Formula = 0, level: float = 0.9) -> pd.DataFrame:
         """Return the constants of a formula with intervals.
 
         They are those of the normal law that fits the posterior of the constants, given the
@@ -512,8 +517,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        formula : int
-            Its place in `formulas_`.
+        formula : int or Formula
+            Its place in `formulas_`, or one of the formulas of this model, as from `select`.
         level : float in (0, 1)
             Probability that an interval holds the constant.
 
@@ -527,11 +532,18 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         check_level("constants", level)
         n_formulas = len(self.formula_objects_)
+        if isinstance(formula, Formula):
+            if formula not in [*self.formula_objects_, *self.pareto_objects_]:
+                raise ValueError(
+                    "formula is none of this model; pass one of formula_objects_ or "
+                    "pareto_objects_, or a place in formulas_"
+                )
+            return self.result_.constants(formula, float(level))
         if isinstance(formula, bool) or not isinstance(formula, Integral):
             raise TypeError(f"formula must be a place in formulas_, not {formula!r}")
         if not -n_formulas <= formula < n_formulas:
             raise IndexError(f"formula is {formula} and formulas_ has {n_formulas} rows")
-        return self.result_.constants(int(formula), float(level))
+        return self.result_.constants(self.formula_objects_[formula], float(level))
 
     def formulas_by_chain(self, n: int = 3) -> pd.DataFrame:
         """Return the leading formulas of each chain on its own.

@@ -36,8 +36,7 @@ def show(options: argparse.Namespace) -> int:
     elif options.form is not None:
         chosen = [model.best_formula_]
         if options.n or options.pareto:
-            rows = model.pareto_ if options.pareto else model.formulas_
-            chosen = [model.formula_objects_[i] for i in rows.index[:n]]
+            chosen = (model.pareto_objects_ if options.pareto else model.formula_objects_)[:n]
         for i, formula in enumerate(chosen):
             print(_in_form(formula, options.form, i))
     elif options.pareto:

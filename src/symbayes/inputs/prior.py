@@ -325,6 +325,10 @@ class StatePrior:
             OPERATORS[name].opcode: (OPERATORS[name].arity, math.log(weight))
             for name, weight in operator_weights.items()
         }
+        # A formula that was tidied up may have others: 1/x in the place of x/x**2.
+        least = min(log_weight for _, log_weight in self._operators.values())
+        for row in OPERATORS.values():
+            self._operators.setdefault(row.opcode, (row.arity, least))
         self._slope = _student(tree.slope_shape, tree.slope_scale)
         self._offset = _student(tree.offset_shape, tree.offset_scale)
         with np.errstate(divide="ignore"):
@@ -351,6 +355,16 @@ class StatePrior:
                     total += _log_student(a - 1.0, *self._slope)
                     total += _log_student(b, *self._offset)
         return total + self._log_columns(columns)
+
+    def of_structure(self, trees: Sequence[np.ndarray]) -> float:
+        """Return the log prior of a state without that of its constants."""
+        at_rest, n_transforms = [], 0
+        for tree in trees:
+            idle = tree.copy()
+            idle["a"], idle["b"] = 1.0, 0.0
+            at_rest.append(idle)
+            n_transforms += int((tree["op"] == opcodes.LT).sum())
+        return self(at_rest) - n_transforms * (self._slope[0] + self._offset[0])
 
     def _log_columns(self, counts: Counter[int]) -> float:
         """Return the log prior of the columns at the leaves: independent, or from Polya's urn."""

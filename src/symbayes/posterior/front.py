@@ -1,0 +1,136 @@
+"""The front: the best formula of every size, from one column up to the largest that was drawn.
+
+Draws are of the posterior, which on a table with many rows has no short formulas. But a run meets
+them all the time: in its search, at high temperatures, and as parts of long ones.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..deadline import Deadline
+from ..fitting.evidence import log_evidence
+from ..fitting.model import Fitter, Model, expression_of
+from ..formula import expression as ex
+from ..formula.trees import concatenated, structure
+from ..samplers.front import merged
+from ..samplers.trace import Trace
+from .pool import Candidate, Pool, same_structure
+from .posterior import Budget, Group, Member, front, to_polish
+
+# Work on the constants of short formulas, as `Budget` counts it: about a second.
+_MOST_WORK = 3_000_000
+# Rows times formulas that are fitted on all rows, and the fewest and most formulas.
+_MOST_ROWS, _FEWEST_FITS, _MOST_FITS = 20_000_000, 15, 100
+# Formulas of one size that are tried, and how much worse than a shorter one, in the residual sum of
+# squares, they may be before their constants are polished.
+_PER_SIZE, _WORTH_TRYING = 3, 1.3
+# Errors that differ by a smaller part are the same; so are fitted values, in spreads of y.
+_SAME, _SAME_FIT = 1.0e-6, 1.0e-7
+
+
+def make_front(
+    fitter: Fitter, trace: Trace, groups: Sequence[Group], sizes: Sequence[int], deadline: Deadline
+) -> list[Member]:
+    """Return the formulas to which no other is both shorter and closer, the shortest first.
+
+    `groups` are the formulas that were drawn, `sizes` their numbers of nodes. Others come from what
+    the run has met, as far as there is time; none with the paper's sampler, which keeps no record.
+    """
+    members = [(one.model, i) for i, one in enumerate(groups)]
+    sizes = list(sizes)
+    if not fitter.plug_in and not deadline.cut_short():
+        with np.errstate(all="ignore"):
+            for model in _short_models(fitter, trace, groups, sizes, deadline):
+                size = n_nodes(model)
+                i = _group_of(model, groups)
+                if i >= 0 and size >= sizes[i] and model.mse >= (1.0 - _SAME) * groups[i].model.mse:
+                    continue  # it is there already
+                members.append((model, i))
+                sizes.append(size)
+    chosen = [members[i] for i in front(sizes, [model.mse for model, _ in members])]
+    return [Member(model, i, log_evidence(fitter, model)) for model, i in chosen]
+
+
+def drawn_front(groups: Sequence[Group], sizes: Sequence[int]) -> list[Member]:
+    """Return the front of the formulas that were drawn, as for a file that has none."""
+    places = front(sizes, [one.model.mse for one in groups]).tolist()
+    return [Member(groups[i].model, i, np.nan) for i in places]
+
+
+def n_nodes(model: Model) -> int:
+    """Return how many nodes a model has as a formula."""
+    return ex.n_nodes(expression_of(model, np.arange(_n_columns(model))))
+
+
+def _n_columns(model: Model) -> int:
+    return 1 + max((int(tree["feature"].max()) for tree in model.state.trees), default=0)
+
+
+def _short_models(
+    fitter: Fitter, trace: Trace, groups: Sequence[Group], sizes: Sequence[int], deadline: Deadline
+) -> Iterator[Model]:
+    """Yield fits of what may be the best formula of its size, the shortest first.
+
+    Their constants are polished as long as the budget for that lasts.
+    """
+    closest = min(range(len(groups)), key=lambda i: (groups[i].model.mse, sizes[i]))
+    budget = Budget(fitter, deadline.cut_short, _MOST_WORK)
+    most = min(_MOST_FITS, max(_FEWEST_FITS, _MOST_ROWS // len(fitter.weights)))
+    candidates = _candidates(fitter, trace, groups, sizes, deadline)
+    # Beyond the closest one only a closer one would be on the front.
+    for one in [one for one in candidates if one.size < sizes[closest]][:most]:
+        if deadline.cut_short():
+            return
+        model = fitter.fit_tidied(one.trees)
+        if model is None:
+            continue
+        if budget.allows(model):
+            model = fitter.polished(model, deadline.over)
+        yield model
+
+
+def _candidates(
+    fitter: Fitter, trace: Trace, groups: Sequence[Group], sizes: Sequence[int], deadline: Deadline
+) -> list[Candidate]:
+    """Return what the run has met, and sums of its terms: a few of each size, shortest first."""
+    problem, n_known = fitter.problem, len(fitter.problem.known)
+    met = merged(ladder.met for ladder in trace.state.ladders).states()
+    met += trace.search_met.states()
+    drawn = [
+        list(groups[i].model.state.trees[n_known:])
+        for i in to_polish(sizes, [one.model.mse for one in groups])
+    ]
+    pool = Pool(fitter, [*met, *drawn])
+    found = [one for one in map(pool.candidate, met) if one is not None]
+    if not isinstance(problem.terms, int):
+        found += pool.best_sums(problem.most_terms, deadline)
+    by_size: dict[int, list[Candidate]] = defaultdict(list)
+    for one in sorted(found, key=lambda one: (one.size, one.rss)):
+        by_size[one.size].append(one)
+    best, kept = np.inf, []
+    for some in by_size.values():
+        kinds: set[tuple[str, ...]] = set()
+        for one in some:
+            kind = same_structure(one.trees)
+            if len(kinds) < _PER_SIZE and kind not in kinds and one.rss < _WORTH_TRYING * best:
+                kinds.add(kind)
+                kept.append(one)
+        best = min(best, some[0].rss)
+    return kept
+
+
+def _group_of(model: Model, groups: Sequence[Group]) -> int:
+    """Return which of the formulas that were drawn a model is, -1 if none."""
+    own = structure(concatenated(model.state.trees), len(model.state.trees))
+    for i, one in enumerate(groups):
+        trees = one.model.state.trees
+        if structure(concatenated(trees), len(trees)) == own:
+            return i
+    for i, one in enumerate(groups):
+        if np.max(np.abs(model.probe - one.model.probe)) <= _SAME_FIT:
+            return i
+    return -1
