@@ -145,8 +145,9 @@ class Result:
         lost = most_lost(rule)
         if lost is None:
             return self._select_drawn(rule), None
-        r2 = self.front["r2"].to_numpy()
-        return 0, int(np.flatnonzero(r2 >= r2.max() - lost)[0])
+        # Compared with the best that was drawn: what is closer may have been fitted to the noise.
+        least = float(self.formulas["r2"].max()) - lost
+        return 0, int(np.flatnonzero(self.front["r2"].to_numpy() >= least)[0])
 
     def _select_drawn(self, rule: str) -> int:
         if rule == "probability":

@@ -22,7 +22,7 @@ from .inputs.task import Task
 from .inputs.validation import LARGE, column_name, feature_names
 from .kernels import units
 from .posterior.diagnostics import cut_short, effort, history
-from .posterior.front import make_front
+from .posterior.front import make_front, seconds_of_front
 from .posterior.posterior import make_posterior, seconds_after
 from .posterior.prediction import AcceptedModels
 from .posterior.table import FormulaWriter
@@ -40,7 +40,7 @@ from .storage.checkpoint import CheckpointWriter, LoadedCheckpoint, begin_checkp
 
 # Parts of the time left after sampling for the posterior, then for its table of formulas, for the
 # front and for its table; the rest is for what is said about them.
-_FOR_POSTERIOR, _FOR_TABLE, _FOR_FRONT = 0.6, 0.5, 0.6
+_FOR_POSTERIOR, _FOR_TABLE, _FOR_FRONT = 0.5, 0.3, 0.8
 
 
 def run_fit(
@@ -80,7 +80,7 @@ def run_fit(
         point = RunState(before) if stored is None else stored.point(task, chains)
         watch = Watch(model.timeout, began)
         if model.timeout is not None:
-            watch.keep_back(seconds_after(fitter))
+            watch.keep_back(seconds_after(fitter) + seconds_of_front(model.timeout))
         report = reporter_for(model.progress, display, writer, watch)
         # Chains share the cores; threads of the linear algebra would only get in their way.
         with threadpool_limits(1, user_api="blas"), watch:

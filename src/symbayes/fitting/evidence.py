@@ -53,7 +53,8 @@ def _log_integral(terms: Terms, precision: float, fitter: Fitter) -> float:
     places = all_constants(terms.trees)
     values = terms.get(places)
     names = np.array([name for _, _, name in places])
-    total, slope, curvature = 0.0, np.zeros(len(values)), np.zeros(len(values))
+    total = 0.0
+    slope, curvature, lost = (np.zeros(len(values)) for _ in range(3))
     for name, centre, shape, scale in (
         ("a", 1.0, tree.slope_shape, tree.slope_scale),
         ("b", 0.0, tree.offset_shape, tree.offset_scale),
@@ -67,6 +68,10 @@ def _log_integral(terms: Terms, precision: float, fitter: Fitter) -> float:
         # The curvature of the normal density that has the variance expected at these constants.
         curvature[own] = 2.0 * power / reach
         slope[own] = -curvature[own] * away
+        # What that density lacks of the volume of a Student's t, per constant that only the prior
+        # knows.
+        short = math.lgamma(0.5 * shape) - math.lgamma(power) + 0.5 * len(away) * math.log(power)
+        lost[own] = short / len(away)
 
     def residual(constants: np.ndarray) -> np.ndarray:
         terms.set(places, constants)
@@ -85,6 +90,8 @@ def _log_integral(terms: Terms, precision: float, fitter: Fitter) -> float:
         sign, log_volume = np.linalg.slogdet(hessian)
         if sign <= 0 or not np.isfinite(hessian).all():
             return -math.inf
-        gain = 0.5 * float(slope @ np.linalg.solve(hessian, slope))
+        inverse = np.linalg.inv(hessian)
+        gain = 0.5 * float(slope @ inverse @ slope)
+        total += float(np.diag(inverse) * curvature @ lost)
     most = 0.5 * len(values) * math.log1p(terms.n)
     return total + min(gain, most) + 0.5 * len(values) * math.log(2.0 * math.pi) - 0.5 * log_volume

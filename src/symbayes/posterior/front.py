@@ -23,11 +23,17 @@ from .posterior import Budget, Group, Member, front, to_polish
 
 # Work on the constants of short formulas, as `Budget` counts it: about a second.
 _MOST_WORK = 3_000_000
+# Of the time of a fit with a limit the front gets at most this part, and these seconds.
+_MOST_OF_THE_TIME, _MOST_SECONDS = 0.1, 2.0
 # Rows times formulas that are fitted on all rows, and the fewest and most formulas.
-_MOST_ROWS, _FEWEST_FITS, _MOST_FITS = 20_000_000, 15, 100
+_MOST_ROWS, _FEWEST_FITS, _MOST_FITS = 5_000_000, 15, 200
+# Rows up to which a fit is a matter of a millisecond.
+_FEW_ROWS = 5000
 # Formulas of one size that are tried, and how much worse than a shorter one, in the residual sum of
 # squares, they may be before their constants are polished.
 _PER_SIZE, _WORTH_TRYING = 3, 1.3
+# A mean square of scaled residuals that is a rounding error.
+_EXACT = 1.0e-24
 # Errors that differ by a smaller part are the same; so are fitted values, in spreads of y.
 _SAME, _SAME_FIT = 1.0e-6, 1.0e-7
 
@@ -55,6 +61,11 @@ def make_front(
     return [Member(model, i, log_evidence(fitter, model)) for model, i in chosen]
 
 
+def seconds_of_front(timeout: float) -> float:
+    """Return how many seconds of a fit with a time limit are kept for the front."""
+    return min(_MOST_SECONDS, _MOST_OF_THE_TIME * timeout)
+
+
 def drawn_front(groups: Sequence[Group], sizes: Sequence[int]) -> list[Member]:
     """Return the front of the formulas that were drawn, as for a file that has none."""
     places = front(sizes, [one.model.mse for one in groups]).tolist()
@@ -73,19 +84,24 @@ def _n_columns(model: Model) -> int:
 def _short_models(
     fitter: Fitter, trace: Trace, groups: Sequence[Group], sizes: Sequence[int], deadline: Deadline
 ) -> Iterator[Model]:
-    """Yield fits of what may be the best formula of its size, the shortest first.
+    """Yield fits of what may be the best formula of its size; the most promising of each first.
 
-    Their constants are polished as long as the budget for that lasts.
+    Their constants are polished as long as the budget for that lasts. After the deadline only those
+    are still fitted that are the best as they are, and only on few rows, where that is quick.
     """
-    closest = min(range(len(groups)), key=lambda i: (groups[i].model.mse, sizes[i]))
     budget = Budget(fitter, deadline.cut_short, _MOST_WORK)
     most = min(_MOST_FITS, max(_FEWEST_FITS, _MOST_ROWS // len(fitter.weights)))
     candidates = _candidates(fitter, trace, groups, sizes, deadline)
-    # Beyond the closest one only a closer one would be on the front.
-    for one in [one for one in candidates if one.size < sizes[closest]][:most]:
-        if deadline.cut_short():
+    # An exact formula is the end of the front.
+    exact = [size for one, size in zip(groups, sizes, strict=True) if one.model.mse < _EXACT]
+    candidates = [one for one in candidates if one.size < min(exact, default=np.inf)]
+    first = front([one.size for one in candidates], [one.rss for one in candidates]).tolist()
+    others = [i for i in range(len(candidates)) if i not in set(first)]
+    few_rows = len(fitter.weights) <= _FEW_ROWS
+    for place, i in enumerate([*first, *others][:most]):
+        if deadline.cut_short() and not (few_rows and place < len(first)):
             return
-        model = fitter.fit_tidied(one.trees)
+        model = fitter.fit_tidied(candidates[i].trees)
         if model is None:
             continue
         if budget.allows(model):
