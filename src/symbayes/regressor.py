@@ -92,10 +92,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         How chains become one answer: every chain counts the same, or by stacking weights, with
         which their mixture predicts best the training rows, each left out in turn. Stacking is for
         chains that have not agreed, as the verdict says; `combined` does it after a fit.
-    model_selection : "probability", "one_standard_error" or "accuracy", default="probability"
-        What makes the best formula: it is the most probable, the simplest whose mean squared error
-        is within one standard error of the smallest, or the one with the smallest error. `select`
-        answers for the other rules.
+    model_selection : str, default="probability"
+        What makes the best formula: it is the most probable; the shortest of `pareto_` that loses
+        little of R2 ("simplest within 0.01"); the simplest whose mean squared error is within one
+        standard error of the smallest ("one_standard_error"); or the one with the smallest error
+        ("accuracy"). `select` answers for the other rules.
     warm_start : bool, default=False
         Whether a further `fit` on the same table continues where the last one ended, without
         warm-up and as if it had never stopped: `draws` is then the number in all. It may be raised,
@@ -129,7 +130,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         The best one by `model_selection`; has ``str()``, ``.sympy()``, ``.latex()`` and
         ``.predict(X)``.
     pareto_ : DataFrame
-        Of `formulas_` those to which no other is both shorter and closer, the shortest first.
+        The best formula of each size, from one column up: those to which no other is both shorter
+        and closer, the shortest first. They need not be in `formulas_`: `probability` is 0 for one
+        that was met on the way and never drawn. Columns are those of `formulas_` and
+        `log_evidence`, which compares structures whatever their constants.
+    pareto_objects_ : list of Formula
+        All of them, in the order of `pareto_`.
     formula_objects_ : list of Formula
         All of them, in the order of `formulas_`.
     chain_weights_ : ndarray
@@ -477,9 +483,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         rule : str
-            "probability": the most probable. "one_standard_error": the simplest whose mean squared
-            error on the training rows is within one standard error of the smallest. "accuracy":
-            the one with the smallest error.
+            "probability": the most probable. "simplest within 0.01" (or another number below 1,
+            or "simplest within 1 %"): the shortest of `pareto_` whose R2 is at most that much below
+            the best in `formulas_`. "one_standard_error": the simplest of `formulas_` whose mean
+            squared error on the training rows is within one standard error of the smallest.
+            "accuracy": the one of `formulas_` with the smallest error.
 
         Returns
         -------

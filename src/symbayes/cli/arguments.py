@@ -45,12 +45,10 @@ class _Parser(argparse.ArgumentParser):
 def _rule(text: str) -> str:
     if text in _RULES:
         return text
-    from ..inputs.parameters import check_rule  # which takes a while to import
+    from ..inputs.parameters import most_lost, wanted_rule  # which takes a while to import
 
-    try:
-        check_rule("it", text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    if most_lost(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no rule; {wanted_rule(text)}")
     return text
 
 
@@ -259,7 +257,8 @@ def parser() -> argparse.ArgumentParser:
     add = show.add_argument
     add("model", **_MODEL)
     add("--n", type=_count, metavar="N",
-        help="formulas at most (default: 10, one in another notation, all in JSON)")
+        help="formulas at most (default: 10, one in another notation, all in JSON, and all of the "
+        "front)")
     add("--front", "--pareto", dest="pareto", action="store_true",
         help="the best formula of each size: those to which no other is both shorter and closer")
     add = show.add_mutually_exclusive_group().add_argument

@@ -30,7 +30,7 @@ _NOWHERE = "nowhere (no folder can be written to, or compilation is switched off
 def show(options: argparse.Namespace) -> int:
     """Print the formulas of a model as a table, in another notation, or as JSON."""
     model = load(options.model)
-    n = options.n or MOST_FORMULAS
+    n = options.n or (len(model.pareto_objects_) if options.pareto else MOST_FORMULAS)
     if options.json:
         print(to_json(facts(model, options.n, options.pareto)))
     elif options.form is not None:

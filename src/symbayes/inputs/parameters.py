@@ -81,18 +81,20 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 def check_rule(name: str, rule: Any) -> None:
     """Complain about anything but a rule by which the best formula is chosen."""
-    if isinstance(rule, str) and (rule in RULES or most_lost(rule) is not None):
-        return
-    is_near = isinstance(rule, str) and rule.strip().startswith(_SIMPLEST)
-    raise ValueError(
-        f"{name}={rule!r}; "
-        + (
+    if not isinstance(rule, str) or (rule not in RULES and most_lost(rule) is None):
+        raise ValueError(f"{name}={rule!r}; {wanted_rule(rule)}")
+
+
+def wanted_rule(rule: Any) -> str:
+    """Return what there should be in the place of something that is no rule."""
+    if isinstance(rule, str) and rule.strip().startswith(_SIMPLEST):
+        return (
             f"behind '{_SIMPLEST}' goes how much of R2 may be lost, from 0 to below 1, as in "
             f"'{_SIMPLEST} 0.01' or '{_SIMPLEST} 1 %'"
-            if is_near
-            else f"it must be one of {', '.join(map(repr, RULES))}, or '{_SIMPLEST} 0.01' for the "
-            "simplest formula whose R2 is at most 0.01 below the best one's"
         )
+    return (
+        f"it must be one of {', '.join(map(repr, RULES))}, or '{_SIMPLEST} 0.01' for the simplest "
+        "formula whose R2 is at most 0.01 below the best one's"
     )
 
 

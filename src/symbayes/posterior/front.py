@@ -21,8 +21,8 @@ from ..samplers.trace import Trace
 from .pool import Candidate, Pool, same_structure
 from .posterior import Budget, Group, Member, front, to_polish
 
-# Work on the constants of short formulas, as `Budget` counts it: about a second.
-_MOST_WORK = 3_000_000
+# Work on the constants of short formulas, as `Budget` counts it: less than a second.
+_MOST_WORK = 2_000_000
 # Of the time of a fit with a limit the front gets at most this part, and these seconds.
 _MOST_OF_THE_TIME, _MOST_SECONDS = 0.1, 2.0
 # Rows times formulas that are fitted on all rows, and the fewest and most formulas.
@@ -34,6 +34,8 @@ _FEW_ROWS = 5000
 _PER_SIZE, _WORTH_TRYING = 3, 1.3
 # A mean square of scaled residuals that is a rounding error.
 _EXACT = 1.0e-24
+# A longer formula that was not drawn is shown if it has at most this part of the mean square.
+_WORTH_SHOWING = 0.995
 # Errors that differ by a smaller part are the same; so are fitted values, in spreads of y.
 _SAME, _SAME_FIT = 1.0e-6, 1.0e-7
 
@@ -57,8 +59,15 @@ def make_front(
                     continue  # it is there already
                 members.append((model, i))
                 sizes.append(size)
-    chosen = [members[i] for i in front(sizes, [model.mse for model, _ in members])]
-    return [Member(model, i, log_evidence(fitter, model)) for model, i in chosen]
+    chosen: list[Member] = []
+    least = np.inf
+    for place in np.lexsort(([model.mse for model, _ in members], sizes)):
+        model, i = members[place]
+        # What was not drawn has to be worth its length.
+        if model.mse < least * (1.0 if i >= 0 else _WORTH_SHOWING):
+            chosen.append(Member(model, i, log_evidence(fitter, model)))
+            least = model.mse
+    return chosen
 
 
 def seconds_of_front(timeout: float) -> float:
@@ -92,9 +101,10 @@ def _short_models(
     budget = Budget(fitter, deadline.cut_short, _MOST_WORK)
     most = min(_MOST_FITS, max(_FEWEST_FITS, _MOST_ROWS // len(fitter.weights)))
     candidates = _candidates(fitter, trace, groups, sizes, deadline)
-    # An exact formula is the end of the front.
+    # An exact formula is the end of the front. Larger ones than were drawn only fit the noise.
     exact = [size for one, size in zip(groups, sizes, strict=True) if one.model.mse < _EXACT]
-    candidates = [one for one in candidates if one.size < min(exact, default=np.inf)]
+    end = min([*exact, max(sizes)])
+    candidates = [one for one in candidates if one.size < end]
     first = front([one.size for one in candidates], [one.rss for one in candidates]).tolist()
     others = [i for i in range(len(candidates)) if i not in set(first)]
     few_rows = len(fitter.weights) <= _FEW_ROWS

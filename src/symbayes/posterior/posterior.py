@@ -343,8 +343,9 @@ def to_polish(sizes: Sequence[int], errors: Sequence[float]) -> list[int]:
 class Budget:
     """What may be spent on constants of formulas, one after the other; the first always is done."""
 
-    def __init__(self, fitter: Fitter, stop: Callable[[], bool], most: float = _MOST_POLISHING):
-        self._fitter, self._stop, self._most = fitter, stop, most
+    def __init__(self, fitter: Fitter, stop: Callable[[], bool], most: float | None = None):
+        self._fitter, self._stop = fitter, stop
+        self._most = _MOST_POLISHING if most is None else most
         self._spent: float | None = None
 
     def allows(self, model: Model) -> bool:

@@ -502,7 +502,8 @@ def _front(
         places = [one.group for one in members]
         objects = [formulas[i] for i in places]
         rows = table.iloc[places]
-        shown = front_table(posterior, objects, scale, rows["r2"].tolist(), rows["rounded"])
+        texts = rows["rounded"].tolist()
+        shown = front_table(posterior, objects, scale, rows["r2"].tolist(), texts)
         return posterior, shown, objects, None
     kinds = {"best": "int | None", "rounded": "[None] | [str] | [None or str]"}
     check_kinds("front", entry, kinds)
