@@ -46,11 +46,12 @@ def make_front(
     """Return the formulas to which no other is both shorter and closer, the shortest first.
 
     `groups` are the formulas that were drawn, `sizes` their numbers of nodes. Others come from what
-    the run has met, as far as there is time; none with the paper's sampler, which keeps no record.
+    the run has met; none with the paper's sampler, which keeps no record. After the deadline that
+    is done only on few rows, where it takes a fraction of a second, and no constants are polished.
     """
     members = [(one.model, i) for i, one in enumerate(groups)]
     sizes = list(sizes)
-    if not fitter.plug_in and not deadline.cut_short():
+    if not fitter.plug_in and (_is_quick(fitter) or not deadline.cut_short()):
         with np.errstate(all="ignore"):
             for model in _short_models(fitter, trace, groups, sizes, deadline):
                 size = n_nodes(model)
@@ -86,6 +87,11 @@ def n_nodes(model: Model) -> int:
     return ex.n_nodes(expression_of(model, np.arange(_n_columns(model))))
 
 
+def _is_quick(fitter: Fitter) -> bool:
+    """Return whether there is time for fits after any deadline."""
+    return len(fitter.weights) <= _FEW_ROWS
+
+
 def _n_columns(model: Model) -> int:
     return 1 + max((int(tree["feature"].max()) for tree in model.state.trees), default=0)
 
@@ -96,7 +102,7 @@ def _short_models(
     """Yield fits of what may be the best formula of its size; the most promising of each first.
 
     Their constants are polished as long as the budget for that lasts. After the deadline only those
-    are still fitted that are the best as they are, and only on few rows, where that is quick.
+    are still fitted that are the best as they are.
     """
     budget = Budget(fitter, deadline.cut_short, _MOST_WORK)
     most = min(_MOST_FITS, max(_FEWEST_FITS, _MOST_ROWS // len(fitter.weights)))
@@ -107,9 +113,8 @@ def _short_models(
     candidates = [one for one in candidates if one.size < end]
     first = front([one.size for one in candidates], [one.rss for one in candidates]).tolist()
     others = [i for i in range(len(candidates)) if i not in set(first)]
-    few_rows = len(fitter.weights) <= _FEW_ROWS
     for place, i in enumerate([*first, *others][:most]):
-        if deadline.cut_short() and not (few_rows and place < len(first)):
+        if deadline.cut_short() and not (_is_quick(fitter) and place < len(first)):
             return
         model = fitter.fit_tidied(candidates[i].trees)
         if model is None:
@@ -133,7 +138,8 @@ def _candidates(
     pool = Pool(fitter, [*met, *drawn])
     found = [one for one in map(pool.candidate, met) if one is not None]
     if not isinstance(problem.terms, int):
-        found += pool.best_sums(problem.most_terms, deadline)
+        until = Deadline() if _is_quick(fitter) else deadline
+        found += pool.best_sums(problem.most_terms, until)
     by_size: dict[int, list[Candidate]] = defaultdict(list)
     for one in sorted(found, key=lambda one: (one.size, one.rss)):
         by_size[one.size].append(one)
