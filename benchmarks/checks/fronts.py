@@ -90,8 +90,9 @@ def summary(fronts: dict[str, dict[str, list[tuple[int, float, float]]]]) -> str
             ]
             pairs = [pair for pair in pairs if np.isfinite(pair).any()]
             won = sum(a <= b * (1.0 + SAME) for a, b in pairs)
-            both = [(a, b) for a, b in pairs if np.isfinite((a, b)).all()]
-            ratio = np.median([a / b for a, b in both]) if both else np.nan
+            both = np.array([pair for pair in pairs if np.isfinite(pair).all()]).reshape(-1, 2)
+            with np.errstate(all="ignore"):
+                ratio = np.median(both[:, 0] / both[:, 1]) if len(both) else np.nan
             lines.append(
                 f"{rows:8} rows, up to {size:2} nodes: at most theirs on {won} of {len(pairs)} "
                 f"tables, median ratio of errors {ratio:.3f}"

@@ -125,15 +125,15 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         The formulas found, most probable first, with columns `probability`, `formula`,
         `n_terms`, `n_nodes`, `rmse` and `r2` (both on the training rows), and `rounded`: the
         formula with simple constants (whole numbers, fractions, multiples of pi) where the data do
-        not object, for the first five.
+        not object, for the first five. `log_evidence` compares the structures of the first 20
+        whatever their constants; it is nan for the others.
     best_formula_ : Formula
         The best one by `model_selection`; has ``str()``, ``.sympy()``, ``.latex()`` and
         ``.predict(X)``.
     pareto_ : DataFrame
         The best formula of each size, from one column up: those to which no other is both shorter
         and closer, the shortest first. They need not be in `formulas_`: `probability` is 0 for one
-        that was met on the way and never drawn. Columns are those of `formulas_` and
-        `log_evidence`, which compares structures whatever their constants.
+        that was met on the way and never drawn. The columns are those of `formulas_`.
     pareto_objects_ : list of Formula
         All of them, in the order of `pareto_`.
     formula_objects_ : list of Formula

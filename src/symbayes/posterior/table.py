@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..deadline import Deadline, OutOfTime
+from ..fitting.evidence import log_evidence
 from ..fitting.model import Fitter, Model, expression_of
 from ..fitting.rounding import TrainingRows, is_simple, rounded
 from ..formula import expression as ex
@@ -19,6 +20,8 @@ from .posterior import Budget, Posterior, to_polish
 
 # Formulas, from the most probable on, for which simple constants are looked for.
 _ROUNDED = 5
+# Formulas, from the most probable on, whose evidence is worked out.
+_WITH_EVIDENCE = 20
 # Work on simple constants of formulas that are only on the front, as `Budget` counts it.
 _MOST_ROUNDING = 500_000
 
@@ -65,7 +68,13 @@ class FormulaWriter:
                 with contextlib.suppress(OutOfTime):
                     rounded_texts[i] = self._with_simple_constants(formulas[i], deadline.over)
         r2 = [self._r2(fit) for fit in fits]
-        return formula_table(models, formulas, problem.y_scale, r2, rounded_texts), formulas
+        evidence = np.full(len(fits), np.nan)
+        for i, fit in enumerate(fits[:_WITH_EVIDENCE]):
+            if deadline.over():
+                break
+            evidence[i] = log_evidence(self._fitter, fit)
+        table = formula_table(models, formulas, problem.y_scale, r2, rounded_texts, evidence)
+        return table, formulas
 
     def front(
         self,
@@ -158,6 +167,7 @@ def formula_table(
     y_scale: float,
     r2: Sequence[float],
     rounded_texts: Sequence[str],
+    evidence: Sequence[float] | np.ndarray,
 ) -> pd.DataFrame:
     """Return the table of formulas, given with their probabilities and fits.
 
@@ -175,6 +185,7 @@ def formula_table(
             "rmse": [np.sqrt(model.mse) * y_scale for _, model in models],
             "r2": r2,
             "rounded": pd.Series(rounded_texts, dtype=object),
+            "log_evidence": np.asarray(evidence, dtype=float),
         }
     )
 
@@ -191,9 +202,8 @@ def front_table(
         (0.0 if one.group < 0 else posterior.groups[one.group].weight, one.model)
         for one in posterior.front
     ]
-    table = formula_table(models, formulas, y_scale, r2, rounded_texts)
-    table["log_evidence"] = [one.log_evidence for one in posterior.front]
-    return table
+    evidence = [one.log_evidence for one in posterior.front]
+    return formula_table(models, formulas, y_scale, r2, rounded_texts, evidence)
 
 
 def formulas_by_chain(posterior: Posterior, formulas: pd.DataFrame, n: int) -> pd.DataFrame:

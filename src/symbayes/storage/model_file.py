@@ -120,6 +120,8 @@ _FRONT_LAYOUT = {
     "front/r2": Field("float64", ("members of the front",), -LARGEST, 1.0),
     "front/log_evidence": Field("float64", ("members of the front",), None),
 }
+#: What files of earlier versions do not have either.
+_EVIDENCE_LAYOUT = {"log_evidence": Field("float64", ("formulas",), None)}
 # In memory a tree or a state is ten times as large as it may be in a file, and without names of
 # their own, columns have names that take far more memory than a file.
 _SIZES: dict[str, tuple[int, float]] = {
@@ -146,7 +148,7 @@ def save_model(model: Any, result: Result, path: str | os.PathLike[str]) -> None
     try:
         # What a reader would refuse, so that a model is never lost by saving it.
         _check_settings(model, result.names, result.used)
-        kept = {name: arrays[name] for name in _LAYOUT | _FRONT_LAYOUT}
+        kept = {name: arrays[name] for name in _LAYOUT | _FRONT_LAYOUT | _EVIDENCE_LAYOUT}
         _check(kept, document["n_columns"], document["operators"])
     except DamagedFile as damage:
         raise ValueError(f"this model cannot be saved: {damage.args[0]}") from None
@@ -191,6 +193,7 @@ def to_parts(model: Any, result: Result) -> tuple[dict[str, Any], Arrays]:
         "rows/position": rows.row_numbers.astype(np.int64),
         "r2": result.formulas["r2"].to_numpy(np.float64),
     }
+    arrays["log_evidence"] = result.formulas["log_evidence"].to_numpy(np.float64)
     arrays["front/r2"] = result.front["r2"].to_numpy(np.float64)
     arrays |= _posterior_to_arrays(result.posterior) | writer.arrays()
     # Those of a model that joblib left on disk are of another class.
@@ -308,6 +311,7 @@ def _check(arrays: Arrays, n_columns: int, operators: list[str]) -> np.ndarray:
     # Our number of each operator of the file, that of a column first.
     opcodes = np.array([FEATURE, *(OPERATORS[name].opcode for name in operators)], np.uint8)
     layout = _LAYOUT | (_FRONT_LAYOUT if "front/model" in arrays else {})
+    layout |= _EVIDENCE_LAYOUT if "log_evidence" in arrays else {}
     sizes = check_arrays(arrays, layout, {"columns": n_columns, "operators": len(opcodes)})
     for what, (least, most) in _SIZES.items():
         n = sizes.get(what, least)
@@ -388,7 +392,7 @@ def _from_parts(
     used = arrays["used"].astype(np.int64)
     shown_names = names or [f"x{i}" for i in range(n)]
     _check_settings(kind(**parameters), shown_names, used)
-    formulas, table = _formulas(posterior, used, shown_names, arrays["r2"], document)
+    formulas, table = _formulas(posterior, used, shown_names, arrays, document)
     require(0 <= best < len(formulas), "its best formula is none of its formulas")
     posterior, front, front_objects, of_front = _front(
         posterior, used, shown_names, arrays, document, formulas, table
@@ -523,14 +527,17 @@ def _formulas(
     posterior: Posterior,
     used: np.ndarray,
     names: Sequence[str],
-    r2: np.ndarray,
+    arrays: Arrays,
     document: dict[str, Any],
 ) -> tuple[list[Formula], pd.DataFrame]:
     """Return the formulas of a posterior and their table."""
     models = posterior.formula_models
     formulas, texts = _shown([fit for _, fit in models], used, names, document)
+    r2, evidence = arrays["r2"].tolist(), np.full(len(models), np.nan)
+    evidence = arrays.get("log_evidence", evidence)
+    scale = posterior.mixture.y_scale
     try:
-        table = formula_table(models, formulas, posterior.mixture.y_scale, r2.tolist(), texts)
+        table = formula_table(models, formulas, scale, r2, texts, evidence)
     except RecursionError:
         raise DamagedFile("a formula is nested too deeply") from None
     return formulas, table
