@@ -27,8 +27,9 @@ def with_result(model, **fields):
     return changed
 
 
-def assert_same(first, second):
+def assert_same(first, second, X=X):
     pd.testing.assert_frame_equal(first.formulas_, second.formulas_, check_exact=True)
+    pd.testing.assert_frame_equal(first.pareto_, second.pareto_, check_exact=True)
     for one, two in zip(
         first.predict(X, return_std=True), second.predict(X, return_std=True), strict=True
     ):

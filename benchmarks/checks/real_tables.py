@@ -96,6 +96,7 @@ def summary(records: list[Record]) -> str:
     """Return what all records say together."""
     reasons = Counter(record["reason"] for record in records)
     median = {name: np.median([r[name] for r in records]) for name in ("nodes", "r2", "r2_best")}
+    six = {r["table"]: r["effective"] / r["seconds"] for r in records if r["table"] in SIX}
     worse = [r["table"] for r in records if r["r2"] < r["r2_best"] - 0.05]
     return "\n".join([
         f"converged: {sum(r['converged'] for r in records)} of {len(records)}; "
@@ -106,9 +107,7 @@ def summary(records: list[Record]) -> str:
         f"covered by 90 % intervals: {np.mean([r['covered'] for r in records]):.3f}, least on "
         f"100 rows or more {min(r['covered'] for r in records if r['rows'] >= 75):.2f}",
         "effective draws per second on six tables: "
-        + ", ".join(
-            f"{r['table']} {r['effective'] / r['seconds']:.2f}" for r in records if r["table"] in SIX
-        ),
+        + ", ".join(f"{name} {rate:.2f}" for name, rate in six.items()),
     ])  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .cautions import SamplingWarning
 from .formula.checks import require_count
 from .formula.formula import Formula
-from .inputs.parameters import RULES, WAYS, check_choice, check_level, generator
+from .inputs.parameters import WAYS, check_choice, check_level, check_rule, generator
 from .inputs.prior import NoisePrior, TermsPrior, TreePrior
 from .inputs.sampler_settings import PaperSampler, TemperedSampler
 from .inputs.task import make_task
@@ -92,10 +92,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         How chains become one answer: every chain counts the same, or by stacking weights, with
         which their mixture predicts best the training rows, each left out in turn. Stacking is for
         chains that have not agreed, as the verdict says; `combined` does it after a fit.
-    model_selection : "probability", "one_standard_error" or "accuracy", default="probability"
-        What makes the best formula: it is the most probable, the simplest whose mean squared error
-        is within one standard error of the smallest, or the one with the smallest error. `select`
-        answers for the other rules.
+    model_selection : str, default="probability"
+        What makes the best formula: it is the most probable; the shortest of `pareto_` that loses
+        little of R2 ("simplest within 0.01"); the simplest whose mean squared error is within one
+        standard error of the smallest ("one_standard_error"); or the one with the smallest error
+        ("accuracy"). `select` answers for the other rules.
     warm_start : bool, default=False
         Whether a further `fit` on the same table continues where the last one ended, without
         warm-up and as if it had never stopped: `draws` is then the number in all. It may be raised,
@@ -124,12 +125,17 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         The formulas found, most probable first, with columns `probability`, `formula`,
         `n_terms`, `n_nodes`, `rmse` and `r2` (both on the training rows), and `rounded`: the
         formula with simple constants (whole numbers, fractions, multiples of pi) where the data do
-        not object, for the first five.
+        not object, for the first five. `log_evidence` compares the structures of the first 20
+        whatever their constants; it is nan for the others.
     best_formula_ : Formula
         The best one by `model_selection`; has ``str()``, ``.sympy()``, ``.latex()`` and
         ``.predict(X)``.
     pareto_ : DataFrame
-        Of `formulas_` those to which no other is both shorter and closer, the shortest first.
+        The best formula of each size, from one column up: those to which no other is both shorter
+        and closer, the shortest first. They need not be in `formulas_`: `probability` is 0 for one
+        that was met on the way and never drawn. The columns are those of `formulas_`.
+    pareto_objects_ : list of Formula
+        All of them, in the order of `pareto_`.
     formula_objects_ : list of Formula
         All of them, in the order of `formulas_`.
     chain_weights_ : ndarray
@@ -477,22 +483,29 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         rule : str
-            "probability": the most probable. "one_standard_error": the simplest whose mean squared
-            error on the training rows is within one standard error of the smallest. "accuracy":
-            the one with the smallest error.
+            "probability": the most probable. "simplest within 0.01" (or another number below 1,
+            or "simplest within 1 %"): the shortest of `pareto_` whose R2 is at most that much below
+            the best in `formulas_`. "one_standard_error": the simplest of `formulas_` whose mean
+            squared error on the training rows is within one standard error of the smallest.
+            "accuracy": the one of `formulas_` with the smallest error.
 
         Returns
         -------
         Formula
         """
         result = self._fitted
-        check_choice("rule", rule, RULES)
-        return self.formula_objects_[result.select(rule)]
+        check_rule("rule", rule)
+        return result.selected(rule)
 
     @property
     def pareto_(self) -> pd.DataFrame:
         """The formulas to which no other is both shorter and closer, the shortest first."""
-        return self._fitted.pareto
+        return self._fitted.front.copy()
+
+    @property
+    def pareto_objects_(self) -> list[Formula]:
+        """The formulas of `pareto_` as objects, in the same order."""
+        return list(self._fitted.front_objects)
 
     def inclusion_probability(self) -> pd.Series:
         """Return for each column the probability that the formula uses it.
@@ -504,7 +517,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         """
         return self._fitted.inclusion
 
-    def constants(self, formula: int = 0, level: float = 0.9) -> pd.DataFrame:
+    def constants(self, formula: int | Formula = 0, level: float = 0.9) -> pd.DataFrame:
         """Return the constants of a formula with intervals.
 
         They are those of the normal law that fits the posterior of the constants, given the
@@ -512,8 +525,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        formula : int
-            Its place in `formulas_`.
+        formula : int or Formula
+            Its place in `formulas_`, or one of the formulas of this model, as from `select`.
         level : float in (0, 1)
             Probability that an interval holds the constant.
 
@@ -527,11 +540,18 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         check_level("constants", level)
         n_formulas = len(self.formula_objects_)
+        if isinstance(formula, Formula):
+            if formula not in [*self.formula_objects_, *self.pareto_objects_]:
+                raise ValueError(
+                    "formula is none of this model; pass one of formula_objects_ or "
+                    "pareto_objects_, or a place in formulas_"
+                )
+            return self.result_.constants(formula, float(level))
         if isinstance(formula, bool) or not isinstance(formula, Integral):
             raise TypeError(f"formula must be a place in formulas_, not {formula!r}")
         if not -n_formulas <= formula < n_formulas:
             raise IndexError(f"formula is {formula} and formulas_ has {n_formulas} rows")
-        return self.result_.constants(int(formula), float(level))
+        return self.result_.constants(self.formula_objects_[formula], float(level))
 
     def formulas_by_chain(self, n: int = 3) -> pd.DataFrame:
         """Return the leading formulas of each chain on its own.

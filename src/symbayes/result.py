@@ -15,10 +15,11 @@ from .deadline import Deadline
 from .fitting.rounding import TrainingRows
 from .formula import expression as ex
 from .formula.formula import Formula
+from .inputs.parameters import most_lost
 from .inputs.validation import Table
 from .posterior import verdict
 from .posterior.diagnostics import Diagnostics
-from .posterior.posterior import Posterior, front
+from .posterior.posterior import Posterior
 from .posterior.prediction import FAR, AcceptedModels
 from .posterior.stacking import reweighted, stack
 from .samplers.sampling import Earlier
@@ -54,7 +55,12 @@ class Result:
     formula_objects: list[Formula]
     """The same formulas as objects, in the order of the table."""
     best: int
-    """Place of the best formula in that table."""
+    """Place of the best formula in that table; where the rule of the fit chooses from the front,
+    of the most probable one."""
+    front: pd.DataFrame
+    """The table of the front, the shortest formula first: the estimator's `pareto_`."""
+    front_objects: list[Formula]
+    """The formulas of the front as objects, in the order of that table."""
     one_standard_error_rmse: float
     """The RMSE whose square is one standard error above the smallest, for `select`."""
     diagnostics: Diagnostics
@@ -63,6 +69,8 @@ class Result:
     """With the paper's sampler, RMSE and number of nodes at every acceptance; else None."""
     accepted: AcceptedModels | None = None
     """With the paper's sampler, the accepted models; files do not keep them."""
+    best_of_front: int | None = None
+    """Place of the best formula in the front, where the rule of the fit chooses from there."""
     run: Earlier | None = None
     """The run itself, where a later fit may continue it (`warm_start`); files do not keep it."""
     warned: set[str] = field(default_factory=set, init=False, repr=False)
@@ -104,13 +112,16 @@ class Result:
     @property
     def best_formula(self) -> Formula:
         """The best formula by the rule of the fit."""
+        if self.best_of_front is not None:
+            return self.front_objects[self.best_of_front]
         return self.formula_objects[self.best]
 
     @property
-    def pareto(self) -> pd.DataFrame:
-        """The formulas to which no other is both shorter and closer, the shortest first."""
-        table = self.formulas
-        return table.iloc[front(table["n_nodes"].to_numpy(), table["rmse"].to_numpy())]
+    def best_row(self) -> pd.Series:
+        """The row of the best formula in its table."""
+        if self.best_of_front is not None:
+            return self.front.iloc[self.best_of_front]
+        return self.formulas.iloc[self.best]
 
     @property
     def inclusion(self) -> pd.Series:
@@ -121,8 +132,24 @@ class Result:
         index = pd.Index(names, dtype=object)
         return pd.Series(probability, index=index, name="inclusion probability")
 
-    def select(self, rule: str) -> int:
-        """Return the place of the best formula by a rule of `parameters.RULES`."""
+    def selected(self, rule: str) -> Formula:
+        """Return the best formula by a rule."""
+        place, of_front = self.select(rule)
+        return self.formula_objects[place] if of_front is None else self.front_objects[of_front]
+
+    def select(self, rule: str) -> tuple[int, int | None]:
+        """Return where the best formula by a rule is: its places in formulas and in the front.
+
+        The second one is None where the rule chooses among formulas that were drawn.
+        """
+        lost = most_lost(rule)
+        if lost is None:
+            return self._select_drawn(rule), None
+        # Compared with the best that was drawn: what is closer may have been fitted to the noise.
+        least = float(self.formulas["r2"].max()) - lost
+        return 0, int(np.flatnonzero(self.front["r2"].to_numpy() >= least)[0])
+
+    def _select_drawn(self, rule: str) -> int:
         if rule == "probability":
             return 0
         rmse = self.formulas["rmse"].to_numpy()
@@ -172,13 +199,13 @@ class Result:
         self._warn_of_left_out(1.0 - finite.mean(axis=0))
         return draws + deviation * rng.normal(size=draws.shape) if noise else draws
 
-    def constants(self, formula: int, level: float) -> pd.DataFrame:
-        """Return the constants of a formula, given by its place, with intervals."""
+    def constants(self, formula: Formula, level: float) -> pd.DataFrame:
+        """Return the constants of one of the formulas, with intervals."""
         rows, mixture = self.rows, self.posterior.mixture
         training = TrainingRows(
             rows.X.T, rows.y, rows.weights, mixture.noise_prior, mixture.y_scale, n=mixture.n
         )
-        expression = self.formula_objects[formula]._expression
+        expression = formula._expression
         value = np.array(list(ex.constants(expression))) * list(ex.signs(expression))
         std, df = training.deviations(expression)
         reach = std * stats.t.ppf(0.5 + 0.5 * level, df)
@@ -259,6 +286,14 @@ def combined(result: Result, how: str, rule: str) -> Result:
         formulas = result.formulas.iloc[order].reset_index(drop=True)
         formulas["probability"] = [min(1.0, one.weight) for one in posterior.groups]
         objects = [result.formula_objects[i] for i in order]
-        result = replace(result, posterior=posterior, formulas=formulas, formula_objects=objects)
+        front = result.front.copy()
+        front["probability"] = [
+            0.0 if one.group < 0 else min(1.0, posterior.groups[one.group].weight)
+            for one in posterior.front
+        ]
+        result = replace(
+            result, posterior=posterior, formulas=formulas, formula_objects=objects, front=front
+        )
         result = with_diagnostics(result, leading_by_chain=posterior.leading_by_chain)
-    return replace(result, best=result.select(rule))
+    best, of_front = result.select(rule)
+    return replace(result, best=best, best_of_front=of_front)

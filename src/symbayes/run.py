@@ -22,6 +22,7 @@ from .inputs.task import Task
 from .inputs.validation import LARGE, column_name, feature_names
 from .kernels import units
 from .posterior.diagnostics import cut_short, effort, history
+from .posterior.front import make_front, seconds_of_front
 from .posterior.posterior import make_posterior, seconds_after
 from .posterior.prediction import AcceptedModels
 from .posterior.table import FormulaWriter
@@ -37,9 +38,9 @@ from .samplers.trace import Find, RunState, Trace
 from .show.display import Display, reporter_for
 from .storage.checkpoint import CheckpointWriter, LoadedCheckpoint, begin_checkpoints
 
-# Parts of the time left after sampling for the posterior, and then for its table of formulas; the
-# rest is for what is said about them.
-_FOR_POSTERIOR, _FOR_TABLE = 0.6, 0.5
+# Parts of the time left after sampling for the posterior, then for its table of formulas, for the
+# front and for its table; the rest is for what is said about them.
+_FOR_POSTERIOR, _FOR_TABLE, _FOR_FRONT = 0.5, 0.3, 0.8
 
 
 def run_fit(
@@ -79,7 +80,7 @@ def run_fit(
         point = RunState(before) if stored is None else stored.point(task, chains)
         watch = Watch(model.timeout, began)
         if model.timeout is not None:
-            watch.keep_back(seconds_after(fitter))
+            watch.keep_back(seconds_after(fitter) + seconds_of_front(model.timeout))
         report = reporter_for(model.progress, display, writer, watch)
         # Chains share the cores; threads of the linear algebra would only get in their way.
         with threadpool_limits(1, user_api="blas"), watch:
@@ -172,6 +173,11 @@ def _answers(
     posterior = make_posterior(fitter, trace, deadline.share(_FOR_POSTERIOR))
     models = posterior.formula_models
     formulas, objects = writer.table(models, deadline.share(_FOR_TABLE))
+    members = make_front(
+        fitter, trace, posterior.groups, formulas["n_nodes"].tolist(), deadline.share(_FOR_FRONT)
+    )
+    posterior = replace(posterior, front=members)
+    front, front_objects = writer.front(posterior, formulas, objects, deadline.share(_FOR_TABLE))
     rmse = writer.one_standard_error_rmse(models)
     diagnostics = effort(trace)
     # A Ctrl-C since sampling ended leaves formulas unpolished.
@@ -189,6 +195,8 @@ def _answers(
         formulas=formulas,
         formula_objects=objects,
         best=0,
+        front=front,
+        front_objects=front_objects,
         one_standard_error_rmse=rmse,
         diagnostics=diagnostics,
         history=history(trace, fitter.problem) if fitter.plug_in else None,

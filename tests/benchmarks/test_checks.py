@@ -1,7 +1,8 @@
 """The sweeps run, and see what is wrong."""
 
 import numpy as np
-from benchmarks.checks import predictions, quantiles
+from benchmarks.checks import fronts, predictions, quantiles
+from benchmarks.quality.problems import Problem
 
 
 def test_quantiles_of_mixtures_are_right(capsys):
@@ -61,3 +62,22 @@ def test_one_fit_of_the_sweep(tmp_path):
     where = ["--data", str(tmp_path), "--records", str(tmp_path / "r.jsonl"), "--splits", "1"]
     assert predictions.main([*where, "--timeout", "1"]) == 0
     assert predictions.main(["--data", str(tmp_path / "nowhere")]) == 2
+
+
+def test_fronts_are_read_and_compared_at_sizes():
+    x = np.linspace(1.0, 2.0, 20)[:, None]
+    problem = Problem(
+        "real", "one", 0.0, 0, ("a",), ("+",), None, None, x, 2.0 * x[:, 0], x, x[:, 0], x[:, 0]
+    )  # fmt: skip
+    front = fronts.measured(problem, ["x0*2 + 0.5*2*0", "x0 + 1", "1/(x0 - 1)", "x0 +"])
+    # What has no value on a training row, or cannot be read, does not count.
+    assert [nodes for nodes, *_ in front] == [3, 3]
+    assert min(train for _, train, _ in front) < 1e-12
+    assert fronts.at_size(front, 2) == (np.inf, np.inf)
+    assert fronts.at_size(front, 3)[0] < 1e-12
+    worse = [(nodes, 2.0 * train + 0.1, 2.0 * test) for nodes, train, test in front]
+    lines = fronts.summary({"one": {"symbayes": front, "pyoperon": worse}}).splitlines()
+    assert len(lines) == 2 * len(fronts.SIZES)
+    assert all("at most theirs on 1 of 1" in line for line in lines)
+    lines = fronts.summary({"one": {"symbayes": worse, "pyoperon": front}}).splitlines()
+    assert all("at most theirs on 0 of 1" in line for line in lines)

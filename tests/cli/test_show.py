@@ -58,13 +58,12 @@ def test_several_formulas(capsys, noisy_file):
     exec(call(capsys, "show", noisy_file, "--numpy", "--n", 2), names)
     assert [name for name in names if name.startswith("formula")] == ["formula", "formula_2"]
     front = call(capsys, "show", noisy_file, "--sympy", "--pareto").splitlines()
-    assert list(map(sympy.sympify, front)) == [
-        model.formula_objects_[i].sympy() for i in model.pareto_.index
-    ]
+    assert list(map(sympy.sympify, front)) == [formula.sympy() for formula in model.pareto_objects_]
 
 
 def test_the_front(capsys, noisy_file):
-    lines = call(capsys, "show", noisy_file, "--pareto").splitlines()
+    lines = call(capsys, "show", noisy_file, "--front").splitlines()
+    assert call(capsys, "show", noisy_file, "--pareto").splitlines() == lines
     front = symbayes.load(noisy_file).pareto_
     rows = [line.split() for line in lines[1:] if line[:11].strip()]
     assert [int(row[1]) for row in rows] == list(front["n_nodes"])

@@ -15,6 +15,7 @@ from numba import boolean, config, float64, int64, njit, typeof, void
 from symbayes.kernels import units
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS, Code, Mode
 from symbayes.kernels.compiling import source_hash
+from symbayes.kernels.front import new_front
 from symbayes.kernels.gibbs import update_scales, update_weights
 from symbayes.kernels.ladder import fit_on_all_rows, swap_neighbours
 from symbayes.kernels.likelihood import collapsed_log_likelihood, plug_in_log_likelihood
@@ -92,7 +93,7 @@ def write_weights(prior, row, out_weights):
 
 @cached
 def collapsed_batch(
-    evaluate, fit, propose, optimise, newton, fit_all, chain, prior, tables, scratch,
+    evaluate, fit, propose, optimise, newton, fit_all, chain, prior, tables, scratch, front,
     nodes, terms, scales, weights, picks, allowed, gibbs_scales, gibbs_weights, temperature, steps,
     out_nodes, out_terms, out_scales, out_weights,
 ):  # fmt: skip
@@ -118,7 +119,7 @@ def collapsed_batch(
                     chain.rng, choose_move(chain.rng, chain.nodes, root, prior)
                 )
             if allowed[move]:
-                step_move(code, chain, move, k, prior, tables, mode, scratch)
+                step_move(code, chain, move, k, prior, tables, mode, scratch, front)
             if gibbs_scales:
                 update_scales(chain, prior)
             if gibbs_weights:
@@ -213,12 +214,12 @@ def load(name: str):
         reals = typeof(np.empty(0))
         if name == "collapsed":
             rest = [
-                trees, ints, table, table, ints, flags, boolean, boolean, float64, int64,
-                trees, ints, table, table,
+                typeof(new_front()), trees, ints, table, table, ints, flags, boolean, boolean,
+                float64, int64, trees, ints, table, table,
             ]  # fmt: skip
         elif name == "teleport":
             catalogue, odds, chain, room = units.signatures()["tempered"].args[
-                len(units._UNITS) + 6 : len(units._UNITS) + 10
+                len(units._UNITS) + 7 : len(units._UNITS) + 11
             ]
             rest = [
                 chain, room, catalogue, odds, typeof(np.empty((0, 0), np.int64)), trees, ints,
@@ -228,5 +229,7 @@ def load(name: str):
             rest = [trees, ints, table, reals, ints, flags, int64, trees, ints, table, reals]
         loop.compile(void(*common, *rest))
         loop.disable_compile()
+    # What a front keeps makes no difference to what is sampled.
+    front = [new_front()] if name == "collapsed" else []
     pointers = units._UNITS.values()
-    return lambda *arguments: loop(*pointers, *arguments)
+    return lambda *arguments: loop(*pointers, *arguments[:4], *front, *arguments[4:])

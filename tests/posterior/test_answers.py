@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from symbayes import SamplingWarning
+from symbayes.posterior.posterior import front
 
 from ..fits import NOISY, X, small, with_result
 
@@ -167,18 +168,22 @@ def result_of(model, table, limit=1.1):
 
 
 def test_rules(model):
-    assert result_of(model, TABLE, 1.1).select("probability") == 0
-    assert result_of(model, TABLE, 1.1).select("accuracy") == 3
-    assert result_of(model, TABLE, 1.1).select("one_standard_error") == 0
-    assert result_of(model, TABLE, 1.3).select("one_standard_error") == 1
-    assert result_of(model, TABLE, 5.0).select("one_standard_error") == 2
-    assert result_of(model, TABLE, 0.0).select("one_standard_error") == 3
+    assert result_of(model, TABLE, 1.1).select("probability") == (0, None)
+    assert result_of(model, TABLE, 1.1).select("accuracy") == (3, None)
+    assert result_of(model, TABLE, 1.1).select("one_standard_error") == (0, None)
+    assert result_of(model, TABLE, 1.3).select("one_standard_error") == (1, None)
+    assert result_of(model, TABLE, 5.0).select("one_standard_error") == (2, None)
+    assert result_of(model, TABLE, 0.0).select("one_standard_error") == (3, None)
 
 
-def test_pareto_has_the_best_of_each_size(model):
-    assert result_of(model, TABLE).pareto["n_nodes"].tolist() == [3, 5, 9, 20]
+def places_on_front(table):
+    return front(table["n_nodes"].to_numpy(), table["rmse"].to_numpy())
+
+
+def test_the_front_has_the_best_of_each_size():
+    assert TABLE["n_nodes"].iloc[places_on_front(TABLE)].tolist() == [3, 5, 9, 20]
     worse = pd.concat([TABLE, TABLE.assign(n_nodes=[9, 6, 3, 30], rmse=[1.5, 1.3, 2.5, 0.95])])
-    assert result_of(model, worse).pareto["rmse"].tolist() == [2.0, 1.2, 1.0, 0.9]
+    assert worse["rmse"].iloc[places_on_front(worse)].tolist() == [2.0, 1.2, 1.0, 0.9]
 
 
 def test_the_best_formula_is_chosen_by_the_rule_named(model):

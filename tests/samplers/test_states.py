@@ -72,6 +72,7 @@ def travelled(ladder):
 def assert_equal(first, second):
     one, two = first.state(), second.state()
     assert one.share == two.share
+    assert one.met.content() == two.met.content()
     np.testing.assert_array_equal(one.nodes, two.nodes)
     for part in ("chains", "priors", "own"):
         for name, array in getattr(one, part).items():
@@ -139,6 +140,7 @@ def test_the_states_differ():
         for name, array in getattr(before, part).items():
             if name != "power":  # which only adapting changes
                 assert not np.array_equal(array, getattr(after, part)[name]), name
+    assert before.met.content() != after.met.content()
 
 
 def test_all_of_a_chain_is_sent_or_made_anew():

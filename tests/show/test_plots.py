@@ -208,7 +208,8 @@ def test_the_front_and_the_best_formula_are_marked(model, ax):
 
 def test_errors_that_differ_by_orders_of_magnitude_have_a_logarithmic_scale(ax):
     found = small(operators=["square", "+"], draws=100).fit(X, NOISY)
-    found = with_result(found, formulas=found.formulas_.assign(rmse=0.1))
+    front = found.pareto_.assign(rmse=0.1)
+    found = with_result(found, formulas=found.formulas_.assign(rmse=0.1), front=front)
     assert plots.plot_pareto(found, ax=ax).get_yscale() == "linear"
     ax.clear()
     found.formulas_.loc[0, "rmse"] = 0.0

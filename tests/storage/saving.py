@@ -18,10 +18,12 @@ def answers(model, X):
         for kind in ("mean", "observation"):
             found += [*model.predict_interval(X, 0.8, kind)]
             found += [model.sample_predictive(X, 20, kind, random_state=3)]
-        found += [formula.predict(np.asarray(X)) for formula in model.formula_objects_]
+        formulas = [*model.formula_objects_, *model.pareto_objects_]
+        found += [formula.predict(np.asarray(X)) for formula in formulas]
     texts = [
         model.formulas_.to_csv(), model.pareto_.to_csv(), model.inclusion_probability().to_csv(),
         str(model.best_formula_), repr(model.select("one_standard_error")),
+        repr(model.select("simplest within 0.1")),
         model.select("accuracy").text(digits=17), model.best_formula_.latex(),
         repr(dict(model.diagnostics_)),
     ]  # fmt: skip
@@ -34,7 +36,7 @@ def contents(model):
     """Return what a model keeps, in an order of its own, down to the bits."""
     posterior = model.result_.posterior
     objects = ("result_", "formula_objects_", "best_formula_")
-    fields = ("posterior", "accepted", "run", "warned", "formula_objects")
+    fields = ("posterior", "accepted", "run", "warned", "formula_objects", "front_objects")
     kept = {name: value for name, value in vars(model).items() if name not in objects}
     kept |= {name: value for name, value in vars(model.result_).items() if name not in fields}
     return {name: repr(_plain(value)) for name, value in kept.items()} | {
@@ -44,6 +46,7 @@ def contents(model):
         "groups": [
             (one.weight, _plain(one.model), sorted(one.members)) for one in posterior.groups
         ],
+        "front": [(one.group, one.log_evidence, _plain(one.model)) for one in posterior.front],
         "inclusion": posterior.inclusion.tobytes(),
         "leading": posterior.leading_by_chain,
     }

@@ -190,8 +190,11 @@ def test_what_is_the_same_is_stored_once(fitted, path):
     with zipfile.ZipFile(path) as file:
         sizes = {info.filename: info.file_size for info in file.infolist()}
     distinct = {tree.tobytes() for state in fitted.result_.posterior.states for tree in state.trees}
+    posterior = fitted.result_.posterior
     polished = {
-        tree.tobytes() for one in fitted.result_.posterior.groups for tree in one.model.state.trees
+        tree.tobytes()
+        for one in (*posterior.groups, *posterior.front)
+        for tree in one.model.state.trees
     }
     assert sizes["arrays/trees/length.bin"] == 4 * len(distinct | polished)
     loaded = symbayes.load(path)

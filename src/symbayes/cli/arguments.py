@@ -42,6 +42,16 @@ class _Parser(argparse.ArgumentParser):
 # Kinds of values.
 
 
+def _rule(text: str) -> str:
+    if text in _RULES:
+        return text
+    from ..inputs.parameters import most_lost, wanted_rule  # which takes a while to import
+
+    if most_lost(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no rule; {wanted_rule(text)}")
+    return text
+
+
 def _kind(
     convert: Callable[[str], Any], is_fine: Callable[[Any], bool], wanted: str, word: str = ""
 ) -> Callable[[str], Any]:
@@ -172,8 +182,9 @@ def parser() -> argparse.ArgumentParser:
         help="formulas to start from")
     add("--noise", dest="noise_prior", type=_noise, metavar="SHARE",
         help="belief about the noise: 0.05 is about 5%% of the spread of the target, or small")
-    add("--select", dest="model_selection", choices=_RULES, default=_RULES[0], metavar="RULE",
-        help=f"what makes the best formula: {', '.join(_RULES)} (default: {_RULES[0]})")
+    add("--select", dest="model_selection", type=_rule, default=_RULES[0], metavar="RULE",
+        help=f"what makes the best formula: {', '.join(_RULES)}, or 'simplest within 0.01', which "
+        f"may lose that much of R2 (default: {_RULES[0]})")
     add("--combine", choices=("pool", "stack"), default="pool", metavar="HOW",
         help="how chains count: pool, all the same, or stack, by how well they predict rows left "
         "out, for chains that do not agree (default: pool)")
@@ -240,15 +251,16 @@ def parser() -> argparse.ArgumentParser:
         "  symbayes show model.symbayes\n"
         "  symbayes show model.symbayes --latex\n"
         "  symbayes show model.symbayes --n 3 --sympy\n"
-        "  symbayes show model.symbayes --pareto\n"
+        "  symbayes show model.symbayes --front\n"
         "  symbayes show model.symbayes --json | jq '.formulas[].probability'",
     )
     add = show.add_argument
     add("model", **_MODEL)
     add("--n", type=_count, metavar="N",
-        help="formulas at most (default: 10, one in another notation, all in JSON)")
-    add("--pareto", action="store_true",
-        help="only formulas to which no other is both shorter and closer")
+        help="formulas at most (default: 10, one in another notation, all in JSON, and all of the "
+        "front)")
+    add("--front", "--pareto", dest="pareto", action="store_true",
+        help="the best formula of each size: those to which no other is both shorter and closer")
     add = show.add_mutually_exclusive_group().add_argument
     for name, what in (
         ("latex", "the best formula in LaTeX"),

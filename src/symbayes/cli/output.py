@@ -20,6 +20,7 @@ from typing import Any
 import pandas as pd
 
 from .. import __version__
+from ..inputs.parameters import rule_text
 from ..show.display import printable
 from ..storage.atomic import replacing
 from .messages import INTERRUPTED, UsageError, say
@@ -34,11 +35,6 @@ _ROUNDING_ERROR = 1.0e-12
 # A name in backticks, in which a backslash takes the next character as it is; and what stands for
 # a blank in it while lines are broken: printable text has none.
 _QUOTED, _NO_BREAK = re.compile(r"`(?:[^`\\]|\\.)*`"), "\0"
-_RULES = {
-    "probability": "the most probable",
-    "one_standard_error": "the simplest within one standard error",
-    "accuracy": "the smallest error",
-}
 # What JSON tells of the diagnostics.
 _DIAGNOSTICS = (
     "verdict", "converged", "r_hat", "effective_draws", "leading_by_chain", "search_agreed",
@@ -78,7 +74,7 @@ def answer_text(model: Any, n: int = MOST_FORMULAS) -> str:
     parts = [
         formulas_text(model.formulas_, n),
         "",
-        f"best formula ({_RULES[model.model_selection]}):",
+        f"best formula ({rule_text(model.model_selection)}):",
         wrapped(best["formula"], "  "),
     ]
     if best["rounded"] != best["formula"]:
@@ -101,8 +97,7 @@ def _probability(share: float) -> str:
 
 
 def _best_row(model: Any) -> dict[str, Any]:
-    place = model.formula_objects_.index(model.best_formula_)
-    return model.formulas_.iloc[place].to_dict()
+    return dict(model.result_.best_row)
 
 
 def wrapped(text: str, start: str) -> str:

@@ -30,14 +30,13 @@ _NOWHERE = "nowhere (no folder can be written to, or compilation is switched off
 def show(options: argparse.Namespace) -> int:
     """Print the formulas of a model as a table, in another notation, or as JSON."""
     model = load(options.model)
-    n = options.n or MOST_FORMULAS
+    n = options.n or (len(model.pareto_objects_) if options.pareto else MOST_FORMULAS)
     if options.json:
         print(to_json(facts(model, options.n, options.pareto)))
     elif options.form is not None:
         chosen = [model.best_formula_]
         if options.n or options.pareto:
-            rows = model.pareto_ if options.pareto else model.formulas_
-            chosen = [model.formula_objects_[i] for i in rows.index[:n]]
+            chosen = (model.pareto_objects_ if options.pareto else model.formula_objects_)[:n]
         for i, formula in enumerate(chosen):
             print(_in_form(formula, options.form, i))
     elif options.pareto:

@@ -63,8 +63,16 @@ class Terms(SomeRows):
 
     def residual(self) -> np.ndarray:
         """Return the weighted residuals with coefficients solved for; nan where there are none."""
-        values = np.vstack([self._known, evaluate_trees(self.trees, self._columns)])
-        return residuals(values, self._y, self._root)
+        return residuals(self.values(), self._y, self._root)
+
+    def values(self) -> np.ndarray:
+        """Return the values of all terms, the known ones first."""
+        return np.vstack([self._known, evaluate_trees(self.trees, self._columns)])
+
+    @property
+    def root(self) -> np.ndarray:
+        """Square roots of the weights of the rows."""
+        return self._root
 
     def log_likelihood(self) -> float:
         """Return the collapsed log-likelihood, minus infinity where there is no fit."""
@@ -129,6 +137,11 @@ def polish(terms: Terms, stop: Stop) -> list[np.ndarray]:
         tree[(tree["op"] != opcodes.LT) | (tree["a"] != 1.0) | (tree["b"] != 0.0)]
         for tree in terms.trees
     ]
+
+
+def all_constants(trees: Sequence[np.ndarray]) -> list[Place]:
+    """Return both constants of every `lt`."""
+    return list(_places(trees))
 
 
 def free_constants(trees: Sequence[np.ndarray], first: int) -> list[Place]:

@@ -167,6 +167,14 @@ def residuals(values: np.ndarray, y: np.ndarray, root: np.ndarray) -> np.ndarray
     return rest
 
 
+def span(values: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of terms and intercept, times the roots of the weights."""
+    scaled = _in_units(_with_intercept(values))
+    if scaled is None:
+        return np.zeros((len(root), 0))
+    return np.asarray(np.linalg.qr((scaled[0] * root).T)[0])
+
+
 def remainder(columns: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return y without its part in the span of columns that are centred, weighted and scaled."""
     return y - np.linalg.lstsq(columns.T, y, rcond=None)[0] @ columns

@@ -157,6 +157,12 @@ class Fitter:
         with np.errstate(all="ignore"):
             return self.fit(State((*self.problem.known, *trees), 0.0, 0.0, 0.0))
 
+    def fit_tidied(self, trees: Sequence[np.ndarray]) -> Model | None:
+        """Return the fit of trees that no chain has drawn, in their normal form if that holds."""
+        with np.errstate(all="ignore"):
+            state = State((*self.problem.known, *trees), 0.0, 0.0, 0.0)
+            return self.fit(self.tidied(state)) or self.fit(state)
+
     def residuals(self, model: Model) -> np.ndarray:
         """Return the scaled residuals of a model on the training rows."""
         result = self.scaled_y
@@ -172,7 +178,7 @@ class Fitter:
 
     def tidied(self, state: State) -> State:
         """Return a state with what coefficients and intercept can take over left out."""
-        terms = self._terms(state)
+        terms = self.terms(state)
         terms.tidy()
         return self._with_terms(state, terms.trees)
 
@@ -182,7 +188,7 @@ class Fitter:
         if not any((tree["op"] == opcodes.LT).any() for tree in free):
             return model
         # It looks at a part of the rows; what does not hold on all of them is dropped.
-        trees = polish(self._terms(model.state), stop)
+        trees = polish(self.terms(model.state), stop)
         polished = self.fit(self._with_terms(model.state, trees))
         return model if polished is None else self._refined(polished, stop)
 
@@ -204,7 +210,8 @@ class Fitter:
                 break
         return model
 
-    def _terms(self, state: State) -> Terms:
+    def terms(self, state: State) -> Terms:
+        """Return the terms of a state, on some rows, with constants that can be changed."""
         problem = self.problem
         return Terms(
             state.trees[len(problem.known) :], self.columns, self.scaled_y, self.weights,

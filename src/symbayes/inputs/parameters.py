@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -15,8 +16,16 @@ from .prior import NoisePrior, TermsPrior, TreePrior, noise_prior, terms_prior
 from .sampler_settings import SAMPLERS, PaperSampler, Sampler, TemperedSampler
 from .user_formulas import texts_of
 
-#: Rules by which the best formula is chosen.
-RULES = ("probability", "one_standard_error", "accuracy")
+#: Rules by which the best formula is chosen, and what they choose.
+_CHOOSES = {
+    "probability": "the most probable",
+    "one_standard_error": "the simplest within one standard error",
+    "accuracy": "the one with the smallest error",
+}
+RULES = tuple(_CHOOSES)
+# A rule with a number in it: the simplest formula of the front that loses no more of R2.
+_SIMPLEST = "simplest within"
+_NEAR = re.compile(_SIMPLEST + r"\s+(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
 #: Ways to combine chains: each counts the same, or by stacking weights.
 WAYS = ("pool", "stack")
 # The paper's number of terms, where the user leaves the choice to its sampler.
@@ -51,7 +60,7 @@ def check_parameters(model: Any) -> Sampler:
         raise TypeError(f"warm_start must be True or False, not {model.warm_start!r}")
     check_choice("hyperparameters", model.hyperparameters, ("learn", "fixed"))
     check_choice("combine", model.combine, WAYS)
-    check_choice("model_selection", model.model_selection, RULES)
+    check_rule("model_selection", model.model_selection)
     _check_progress(model.progress)
     if isinstance(model.sampler, TemperedSampler | PaperSampler):
         return model.sampler
@@ -68,6 +77,49 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Complain about anything but one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}={value!r}; it must be one of {', '.join(map(repr, choices))}")
+
+
+def check_rule(name: str, rule: Any) -> None:
+    """Complain about anything but a rule by which the best formula is chosen."""
+    if not isinstance(rule, str) or (rule not in RULES and most_lost(rule) is None):
+        raise ValueError(f"{name}={rule!r}; {wanted_rule(rule)}")
+
+
+def wanted_rule(rule: Any) -> str:
+    """Return what there should be in the place of something that is no rule."""
+    if isinstance(rule, str) and rule.strip().startswith(_SIMPLEST):
+        return (
+            f"behind '{_SIMPLEST}' goes how much of R2 may be lost, from 0 to below 1, as in "
+            f"'{_SIMPLEST} 0.01' or '{_SIMPLEST} 1 %'"
+        )
+    return (
+        f"it must be one of {', '.join(map(repr, RULES))}, or '{_SIMPLEST} 0.01' for the simplest "
+        "formula whose R2 is at most 0.01 below the best one's"
+    )
+
+
+def rule_text(rule: str) -> str:
+    """Return what a rule chooses, for readers."""
+    lost = most_lost(rule)
+    return _CHOOSES[rule] if lost is None else f"the simplest that loses at most {lost:g} of R2"
+
+
+def most_lost(rule: str) -> float | None:
+    """Return how much of R2 the simplest formula may lose by a rule; None for other rules.
+
+    Examples
+    --------
+    >>> from symbayes.inputs.parameters import most_lost
+    >>> most_lost("simplest within 0.01"), most_lost("simplest within 2.5 %")
+    (0.01, 0.025)
+    >>> most_lost("accuracy") is None
+    True
+    """
+    found = _NEAR.fullmatch(rule.strip())
+    if found is None:
+        return None
+    lost = float(found[1]) / (100.0 if found[2] else 1.0)
+    return lost if lost < 1.0 else None
 
 
 def check_level(owner: str, level: Any) -> None:

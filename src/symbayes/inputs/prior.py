@@ -325,6 +325,10 @@ class StatePrior:
             OPERATORS[name].opcode: (OPERATORS[name].arity, math.log(weight))
             for name, weight in operator_weights.items()
         }
+        # A formula that was tidied up may have others: 1/x in the place of x/x**2.
+        least = min(log_weight for _, log_weight in self._operators.values())
+        for row in OPERATORS.values():
+            self._operators.setdefault(row.opcode, (row.arity, least))
         self._slope = _student(tree.slope_shape, tree.slope_scale)
         self._offset = _student(tree.offset_shape, tree.offset_scale)
         with np.errstate(divide="ignore"):

@@ -14,6 +14,7 @@ caller owns.
 | `rng.py` | random numbers |
 | `moves/` | the moves, one contract (`moves/__init__.py`), and which one is chosen |
 | `step.py` | one step: propose, evaluate, accept or reject |
+| `front.py` | the best state of each size that was met |
 | `run.py`, `ladder.py` | starts and kept states; the loop of the default sampler |
 | `paper.py` | step and loop of the paper's sampler |
 | `evaluate.py`, `vector_math.py` | the values of a tree on rows |

@@ -13,6 +13,7 @@ import numpy as np
 from .all_rows import first_power, sees_all
 from .chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain, Code, Mode
 from .compiling import entry_point, kernel, merged
+from .front import note
 from .gibbs import update_scales, update_weights
 from .likelihood import collapsed_log_likelihood
 from .opcodes import LT
@@ -156,13 +157,13 @@ def count_round_trips(ladder):
 
 
 @kernel
-def advance(code, chain, prior, tables, mode, scratch, n_steps):
+def advance(code, chain, prior, tables, mode, scratch, front, n_steps):
     """Make steps with one replica."""
     learns_scales = prior.operator_cdf[LT] > prior.operator_cdf[LT - 1]
     n_features = prior.feature_concentration.shape[0]
     rare = max(_STEPS_PER_UPDATE, n_features // _COLUMNS_PER_STEP)
     for i in range(n_steps):
-        step(code, chain, prior, tables, mode, scratch)
+        step(code, chain, prior, tables, mode, scratch, front)
         if learns_scales and i % _STEPS_PER_UPDATE == 0:
             update_scales(chain, prior)
         if n_features > 0 and i % rare == 0:
@@ -216,14 +217,15 @@ def _ready_on_part(code, chain, prior, data, scratch):
 @entry_point
 def run_tempered(
     evaluate, fit, propose, optimise, newton, fit_all,
-    chains, priors, tables, optimised, scratch, ladder, catalogue, odds, spare, room,
+    chains, priors, tables, optimised, scratch, ladder, front, catalogue, odds, spare, room,
     steps_per_round, rounds_per_draw, first, n_draws, good_enough, every,
     out_nodes, out_terms, out_numbers,
 ):  # fmt: skip
     """Make draws at the coldest temperature; return their number, -1 when there is no start.
 
-    They go into the rows of the output from `first` on. `optimised` is the share of proposals whose
-    constants are optimised: draws are of the posterior only if it is 0.
+    They go into the rows of the output from `first` on, and the best of each size that any replica
+    has met into `front`. `optimised` is the share of proposals whose constants are optimised: draws
+    are of the posterior only if it is 0.
 
     Behind the numbers of a draw stand the log-likelihoods at all temperatures. At one that sees
     only a part of the rows, it is multiplied by how many times more rows there are.
@@ -237,8 +239,10 @@ def run_tempered(
     for t in range(n_replicas):
         r = ladder.replica[t]
         mode = Mode(ladder.power[t], ratio, optimised)
-        if not _ready(code, chain_at(chains, r), prior_at(priors, r), tables, mode, scratch):
+        chain = chain_at(chains, r)
+        if not _ready(code, chain, prior_at(priors, r), tables, mode, scratch):
             return -1
+        note(front, chain, chain.n_terms[0], chain.numbers[RSS])  # it may have been given
     for row in range(first, first + n_draws):
         for _ in range(rounds_per_draw):
             # Steps of every replica at its temperature, then swaps between neighbours.
@@ -248,7 +252,7 @@ def run_tempered(
                 if not sees_all(mode.power, ratio):
                     chains.numbers[r, ALL_LOG_LIKELIHOOD] = math.nan  # until it is needed
                 advance(
-                    code, chain_at(chains, r), prior_at(priors, r), tables, mode, scratch,
+                    code, chain_at(chains, r), prior_at(priors, r), tables, mode, scratch, front,
                     steps_per_round,
                 )  # fmt: skip
                 if catalogue.key.shape[0] > 0:

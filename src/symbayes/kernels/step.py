@@ -16,6 +16,7 @@ from .chain import (
     RSS,
 )
 from .compiling import kernel, merged
+from .front import note
 from .likelihood import collapsed_log_likelihood
 from .moves.choice import (
     BIRTH,
@@ -36,7 +37,7 @@ _NEWTON_TREES = 5
 
 
 @merged
-def step(code, chain, prior, tables, mode, scratch):
+def step(code, chain, prior, tables, mode, scratch, front):
     """Choose a move, between terms or on a uniform one, and try it."""
     n_terms = chain.n_terms[0]
     move = choose_jump(chain.rng, n_terms, prior)
@@ -47,12 +48,12 @@ def step(code, chain, prior, tables, mode, scratch):
         move = choose_move(chain.rng, chain.nodes, root, prior)
         if mode.optimised == 0.0:  # a search has its constants optimised instead
             move = choose_for_constants(chain.rng, move)
-    step_move(code, chain, move, k, prior, tables, mode, scratch)
+    step_move(code, chain, move, k, prior, tables, mode, scratch, front)
 
 
 @merged
-def step_move(code, chain, move, k, prior, tables, mode, scratch):
-    """Try a move: on the k-th term, or between terms."""
+def step_move(code, chain, move, k, prior, tables, mode, scratch, front):
+    """Try a move: on the k-th term, or between terms. What is accepted may go to the front."""
     n_terms = chain.n_terms[0]
     last = chain.slots.shape[0] - 1
     first, second = chain.slots[last], chain.slots[last - 1]
@@ -93,7 +94,9 @@ def step_move(code, chain, move, k, prior, tables, mode, scratch):
         rss = code.fit(code.evaluate, chain, made, after, tables.seen, scratch, False)
 
     # Accept it, or restore the order of terms.
-    if not _judge(code, chain, move, rss, after, log_ratio, tables, mode, scratch):
+    if _judge(code, chain, move, rss, after, log_ratio, tables, mode, scratch):
+        note(front, chain, after, rss)
+    else:
         undo_swaps(chain.slots, swaps)
 
 

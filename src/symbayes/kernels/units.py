@@ -19,6 +19,7 @@ from numba import boolean, config, float64, int64, typeof, types, void
 from .all_rows import fit_all, fit_nothing
 from .chain import AllRowsScratch, Chain, Data, FewRows, Mode, OptimiseScratch, Scratch, Tables
 from .evaluate import evaluate
+from .front import new_front
 from .ladder import Ladder, make_columns, run_tempered
 from .likelihood import fit
 from .moves.choice import N_MOVES
@@ -130,8 +131,8 @@ def signatures() -> dict[str, Any]:
     by_name["columns"] = void(evaluating, fitting, chains, data, scratch, flags)
     common = [pointer(by_name[name]) for name in _UNITS]
     by_name["tempered"] = int64(
-        *common, chains, priors, tables, float64, scratch, ladder, catalogue, odds, chain, room,
-        int64, int64, int64, int64, float64, boolean, *output,
+        *common, chains, priors, tables, float64, scratch, ladder, typeof(new_front()),
+        catalogue, odds, chain, room, int64, int64, int64, int64, float64, boolean, *output,
     )  # fmt: skip
     by_name["paper"] = int64(
         *common, chain, prior, data, scratch, int64, int64, ints, *output, ints

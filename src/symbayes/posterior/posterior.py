@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -61,6 +61,17 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
+class Member:
+    """A formula of the front, drawn or not."""
+
+    model: Model
+    group: int
+    """Which of the formulas that were drawn it is, -1 if it is none of them."""
+    log_evidence: float
+    """See `fitting.evidence`; nan in files of versions that did not have it."""
+
+
+@dataclass(frozen=True, eq=False)
 class Posterior:
     """What a run says."""
 
@@ -76,6 +87,8 @@ class Posterior:
     """The distinct formulas, most probable first."""
     inclusion: np.ndarray
     """For each column of the problem, the probability that a formula uses it."""
+    front: list[Member] = field(default_factory=list)
+    """The formulas to which no other is both shorter and closer, the shortest first."""
 
     @property
     def formula_models(self) -> list[tuple[float, Model]]:
@@ -330,13 +343,14 @@ def to_polish(sizes: Sequence[int], errors: Sequence[float]) -> list[int]:
 class Budget:
     """What may be spent on constants of formulas, one after the other; the first always is done."""
 
-    def __init__(self, fitter: Fitter, stop: Callable[[], bool]):
+    def __init__(self, fitter: Fitter, stop: Callable[[], bool], most: float | None = None):
         self._fitter, self._stop = fitter, stop
+        self._most = _MOST_POLISHING if most is None else most
         self._spent: float | None = None
 
     def allows(self, model: Model) -> bool:
         """Return whether to do one more formula, and count it if so."""
-        if self._spent is not None and (self._spent >= _MOST_POLISHING or self._stop()):
+        if self._spent is not None and (self._spent >= self._most or self._stop()):
             return False
         self._spent = (self._spent or 0.0) + self._fitter.work(model.state)
         return True

@@ -152,6 +152,10 @@ def reweighted(posterior: Posterior, weights: np.ndarray) -> tuple[Posterior, li
         mixture=replace(mixture, models=models),
         groups=[replace(posterior.groups[i], weight=float(of_groups[i])) for i in order],
         inclusion=inclusion(states, len(posterior.inclusion)),
+        front=[
+            one if one.group < 0 else replace(one, group=order.index(one.group))
+            for one in posterior.front
+        ],
     )
     return changed, order
 

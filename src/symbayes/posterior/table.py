@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..deadline import Deadline, OutOfTime
+from ..fitting.evidence import log_evidence
 from ..fitting.model import Fitter, Model, expression_of
 from ..fitting.rounding import TrainingRows, is_simple, rounded
 from ..formula import expression as ex
@@ -19,6 +20,10 @@ from .posterior import Budget, Posterior, to_polish
 
 # Formulas, from the most probable on, for which simple constants are looked for.
 _ROUNDED = 5
+# Formulas, from the most probable on, whose evidence is worked out.
+_WITH_EVIDENCE = 20
+# Work on simple constants of formulas that are only on the front, as `Budget` counts it.
+_MOST_ROUNDING = 500_000
 
 
 class FormulaWriter:
@@ -62,8 +67,47 @@ class FormulaWriter:
             if budget.allows(fits[i]):
                 with contextlib.suppress(OutOfTime):
                     rounded_texts[i] = self._with_simple_constants(formulas[i], deadline.over)
-        r2 = [1.0 - fit.mse * (problem.y_scale / problem.y_spread) ** 2 for fit in fits]
-        return formula_table(models, formulas, problem.y_scale, r2, rounded_texts), formulas
+        r2 = [self._r2(fit) for fit in fits]
+        evidence = np.full(len(fits), np.nan)
+        for i, fit in enumerate(fits[:_WITH_EVIDENCE]):
+            if deadline.over():
+                break
+            evidence[i] = log_evidence(self._fitter, fit)
+        table = formula_table(models, formulas, problem.y_scale, r2, rounded_texts, evidence)
+        return table, formulas
+
+    def front(
+        self,
+        posterior: Posterior,
+        table: pd.DataFrame,
+        formulas: Sequence[Formula],
+        deadline: Deadline | None = None,
+    ) -> tuple[pd.DataFrame, list[Formula]]:
+        """Return the table of the front and its formulas.
+
+        Those that are in the table of formulas are the same objects. For the others simple
+        constants are looked for, in the shortest first, until the deadline or a Ctrl-C.
+        """
+        deadline = deadline or Deadline()
+        objects, texts, r2 = [], [], []
+        budget = Budget(self._fitter, deadline.cut_short, _MOST_ROUNDING)
+        for one in posterior.front:
+            if one.group >= 0 and one.model is posterior.groups[one.group].model:
+                objects.append(formulas[one.group])
+                texts.append(str(table["rounded"].iloc[one.group]))
+                r2.append(float(table["r2"].iloc[one.group]))
+                continue
+            objects.append(self._shown(one.model))
+            texts.append(str(objects[-1]))
+            r2.append(self._r2(one.model))
+            if self._free and budget.allows(one.model):
+                with contextlib.suppress(OutOfTime):
+                    texts[-1] = self._with_simple_constants(objects[-1], deadline.over)
+        return front_table(posterior, objects, self._fitter.problem.y_scale, r2, texts), objects
+
+    def _r2(self, fit: Model) -> float:
+        problem = self._fitter.problem
+        return 1.0 - fit.mse * (problem.y_scale / problem.y_spread) ** 2
 
     def one_standard_error_rmse(self, models: list[tuple[float, Model]]) -> float:
         """Return the RMSE whose square is one standard error above the smallest."""
@@ -123,6 +167,7 @@ def formula_table(
     y_scale: float,
     r2: Sequence[float],
     rounded_texts: Sequence[str],
+    evidence: Sequence[float] | np.ndarray,
 ) -> pd.DataFrame:
     """Return the table of formulas, given with their probabilities and fits.
 
@@ -140,8 +185,25 @@ def formula_table(
             "rmse": [np.sqrt(model.mse) * y_scale for _, model in models],
             "r2": r2,
             "rounded": pd.Series(rounded_texts, dtype=object),
+            "log_evidence": np.asarray(evidence, dtype=float),
         }
     )
+
+
+def front_table(
+    posterior: Posterior,
+    formulas: Sequence[Formula],
+    y_scale: float,
+    r2: Sequence[float],
+    rounded_texts: Sequence[str],
+) -> pd.DataFrame:
+    """Return the table of the front, whose formulas are given; what was not drawn has weight 0."""
+    models = [
+        (0.0 if one.group < 0 else posterior.groups[one.group].weight, one.model)
+        for one in posterior.front
+    ]
+    evidence = [one.log_evidence for one in posterior.front]
+    return formula_table(models, formulas, y_scale, r2, rounded_texts, evidence)
 
 
 def formulas_by_chain(posterior: Posterior, formulas: pd.DataFrame, n: int) -> pd.DataFrame:

@@ -13,12 +13,14 @@ from ..formula.trees import concatenated, evaluate_trees, state_size, state_size
 from ..inputs.problem import Problem
 from ..kernels import units
 from ..kernels.chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain, zeros
+from ..kernels.front import Front, new_front
 from ..kernels.ladder import Ladder
 from ..kernels.rng import seed_state
 from ..kernels.run import KEPT
 from ..kernels.teleport import Odds
 from ..kernels.tree_prior import Prior
 from .catalogue import EMPTY, VisitedRows, make_odds, room_for
+from .front import Met, nothing_met, packed, unpack
 from .run.scheduler import NoStart, Work
 from .search.library import LibraryCache
 from .trace import LadderRecord, LadderState, empty_output
@@ -69,6 +71,8 @@ class Chains:
 
     #: Where the loop writes draws to: nodes, numbers of terms, numbers, times if there are any.
     output: tuple[np.ndarray, ...]
+    #: The best state of each size that they have met, where the loop keeps it.
+    front: Front | None = None
 
     def __init__(
         self,
@@ -114,7 +118,13 @@ class Chains:
             priors={name: getattr(self.priors, name).copy() for name in LEARNED},
             own={name: array.copy() for name, array in self._own.items()},
             share=self.optimised,
+            met=self.met,
         )
+
+    @property
+    def met(self) -> Met:
+        """The best state of each size that the chains have met, packed."""
+        return nothing_met() if self.front is None else packed(self.front)
 
     def restore(self, state: LadderState) -> None:
         """Continue from the state of another one on the same problem."""
@@ -130,6 +140,8 @@ class Chains:
                 size = state_size(rest, 1)
                 room[:size], rest = rest[:size], rest[size:]
         self.optimised = float(state.share)
+        if self.front is not None:
+            unpack(state.met, self.front)
         self._without_columns[:] = True
 
     def packed_draws(self, order: Any, n_draws: int) -> tuple[np.ndarray, ...]:
@@ -192,6 +204,7 @@ class Replicas(Chains):
             teleports=np.zeros((n, 3), np.int64),
         )
         super().__init__(problem, seeds, _MOVE_SHAPE, self.ladder._asdict())
+        self.front = new_front()
         self._loop = units.load("tempered", problem.part is not None)
         self.tables = problem.tables()
         width = problem.most_terms * problem.max_nodes
@@ -252,7 +265,7 @@ class Replicas(Chains):
         given = np.isnan(self.chains.numbers[:, LOG_LIKELIHOOD])
         done = self._loop(
             self.chains, self.priors, self.tables, self.optimised, self.scratch, self.ladder,
-            self.problem.catalogue or EMPTY, self.odds, self._spare, self._room,
+            self.front, self.problem.catalogue or EMPTY, self.odds, self._spare, self._room,
             steps, rounds, first, n_draws, float(good_enough), every, *self.output,
         )  # fmt: skip
         if done < 0:
@@ -474,4 +487,5 @@ def same_state(first: LadderState, second: LadderState) -> bool:
 
 def _content(state: LadderState) -> list[Any]:
     groups = (state.chains, state.priors, state.own, {"nodes": state.nodes})
-    return [state.share, *({name: a.tobytes() for name, a in group.items()} for group in groups)]
+    arrays = ({name: a.tobytes() for name, a in group.items()} for group in groups)
+    return [state.share, state.met.content(), *arrays]

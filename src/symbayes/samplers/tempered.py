@@ -133,6 +133,7 @@ def _search(
         search=search.best.history,
         search_agreed=found.agreed,
         search_counts=search.counts(),
+        search_met=found.met,
         state=DrawingState([], made=0, exact=found.exact),
     )
 

@@ -12,6 +12,7 @@ from ..formula.trees import state_sizes
 from ..kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE, RSS
 from ..kernels.run import KEPT
 from ..kernels.tree import NODE
+from .front import Met, nothing_met
 
 
 @dataclass
@@ -166,6 +167,8 @@ class Trace:
     """Whether the time limit, or the user, ended the search before it ended by itself."""
     search_agreed: bool | None = None
     """Whether several starts of the search came to the same end; None without a search."""
+    search_met: Met = field(default_factory=nothing_met)
+    """The best state of each size that the search has met, on the rows that it looked at."""
     ladders: list[LadderRecord] = field(default_factory=list)
     """One for each chain; empty without temperatures."""
     state: DrawingState = field(default_factory=lambda: DrawingState([], made=0))
@@ -190,6 +193,8 @@ class LadderState:
     """What else belongs to it, by name: the arrays of `Ladder`, or the clock of the paper."""
     share: float
     """How often the constants of proposals are optimised."""
+    met: Met = field(default_factory=nothing_met)
+    """The best state of each size that its chains have met; the paper's sampler keeps none."""
 
 
 class VisitedState(NamedTuple):
@@ -244,6 +249,8 @@ class SearchState:
     """The ends that starts have come to."""
     counts: np.ndarray
     """Proposals made, evaluated and accepted, by move, of ladders that are gone."""
+    met: Met = field(default_factory=nothing_met)
+    """The best state of each size that they have met on y."""
 
 
 @dataclass(frozen=True)

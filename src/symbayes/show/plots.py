@@ -235,12 +235,12 @@ def plot_pareto(model: Any, ax: Any = None) -> Any:
     'nodes'
     """
     result = result_of(model)
-    table, front, best = result.formulas, result.pareto, result.formulas.iloc[result.best]
-    errors = table["rmse"].to_numpy()
+    table, front, best = result.formulas, result.front, result.best_row
+    errors = np.concatenate([table["rmse"], front["rmse"]])
     floor = _ROUNDING * errors.max()
     ax = axes_for(ax)
     for part, style in (
-        (table, {"marker": ".", "ls": "", "color": GREY, "alpha": 0.6, "label": "formulas found"}),
+        (table, {"marker": ".", "ls": "", "color": GREY, "alpha": 0.6, "label": "formulas drawn"}),
         (front, {"marker": "o", "ms": 5, "color": BLUE, "label": "front: none shorter is closer"}),
         (best, {"marker": "*", "ms": 14, "ls": "", "color": ORANGE, "label": "best formula"}),
     ):

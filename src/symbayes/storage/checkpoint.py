@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 
 from ..cautions import SamplingWarning
-from ..formula.trees import split_terms
+from ..formula.trees import concatenated, split_terms
 from ..inputs.checksums import checksum
 from ..inputs.problem import Problem
 from ..inputs.task import Task
 from ..inputs.validation import Table, feature_names
+from ..kernels.front import LARGEST as LARGEST_SHOWN
 from ..kernels.moves.choice import N_MOVES
 from ..kernels.opcodes import N_OPCODES
 from ..kernels.run import KEPT
 from ..kernels.tree import NODE
+from ..samplers.front import Met, nothing_met
 from ..samplers.run.clock import Watch
 from ..samplers.sampling import state_like
 from ..samplers.trace import (
@@ -363,7 +365,8 @@ def _trace_to_arrays(trace: Trace) -> Arrays:
         ),
         **_ladders_to_arrays("ladders", ladders),
         **_finds_to_arrays("found", trace.search),
-        **_met_to_arrays(trace.state),
+        **_lists_to_arrays(trace.state),
+        **_met_to_arrays("found/met", [trace.search_met]),
     }
     if trace.search_counts is not None:
         arrays["search_counts"] = trace.search_counts
@@ -395,7 +398,8 @@ def _trace_from_parts(
         **_packs_layout("draws/nodes", "draws"),
         **_ladders_layout("ladders", n, like, arrays),
         **_finds_layout("found"),
-        **_met_layout(arrays),
+        **_lists_layout(arrays),
+        **_met_layout("found/met", 1, arrays),
     }
     if document["searched"]:
         layout["search_counts"] = Field("int64", (3, N_MOVES), 0)
@@ -431,11 +435,12 @@ def _trace_from_parts(
         **own,
         search_counts=arrays.get("search_counts"),
         search=_finds("found", arrays, problem),
+        search_met=_met("found/met", 1, arrays, problem)[0],
         ladders=[LadderRecord(*record) for record in records],
         state=DrawingState(
             ladders,
             **_from_entries(document.get("pause"), DrawingState),
-            **_met_from_arrays(arrays, problem),
+            **_lists_from_arrays(arrays, problem),
         ),
     )
 
@@ -452,6 +457,7 @@ def _search_to_arrays(search: SearchState) -> Arrays:
         **_finds_to_arrays("search/best", [search.best]),
         **_finds_to_arrays("search/history", search.history),
         **_finds_to_arrays("search/ends", search.ends),
+        **_met_to_arrays("search/met", [search.met]),
     }
 
 
@@ -467,6 +473,7 @@ def _search_from_parts(
         "search/with_others": Field("int32", ("others",), 0, n - 1),
         **_ladders_layout("search/ladders", n, like, arrays),
         **_ladders_layout("search/others", with_others.size, like, arrays),
+        **_met_layout("search/met", 1, arrays),
         **_finds_layout("search/best"),
         **_finds_layout("search/history"),
         **_finds_layout("search/ends"),
@@ -483,6 +490,7 @@ def _search_from_parts(
         history=_finds("search/history", arrays, problem),
         ends=_finds("search/ends", arrays, problem),
         counts=arrays["search/counts"],
+        met=_met("search/met", 1, arrays, problem)[0],
     )
 
 
@@ -545,10 +553,10 @@ def _finds(prefix: str, arrays: Arrays, problem: Problem) -> list[Find]:
 
 # What ladders have visited, and what they teleport between; the first files have neither.
 
-_MET = "visited", "listed"
+_LISTS = "visited", "listed"
 
 
-def _met_to_arrays(state: DrawingState) -> Arrays:
+def _lists_to_arrays(state: DrawingState) -> Arrays:
     if not (state.visited or state.listed):
         return {}
     visited = [one.nodes for one in state.visited]
@@ -560,7 +568,7 @@ def _met_to_arrays(state: DrawingState) -> Arrays:
     }
 
 
-def _met_layout(arrays: Arrays) -> dict[str, Field]:
+def _lists_layout(arrays: Arrays) -> dict[str, Field]:
     if "visited/length" not in arrays:
         return {}
     return {
@@ -570,10 +578,10 @@ def _met_layout(arrays: Arrays) -> dict[str, Field]:
     }
 
 
-def _met_from_arrays(arrays: Arrays, problem: Problem) -> dict[str, Any]:
+def _lists_from_arrays(arrays: Arrays, problem: Problem) -> dict[str, Any]:
     if "visited/length" not in arrays:
         return {}
-    visited, listed = (zip(*_packs(name, arrays, problem), strict=True) for name in _MET)
+    visited, listed = (zip(*_packs(name, arrays, problem), strict=True) for name in _LISTS)
     log_likelihood = arrays["visited/log_likelihood"].tolist()
     met = [VisitedState(*one, x) for one, x in zip(visited, log_likelihood, strict=True)]
     lists = [split_terms(nodes, n) for nodes, n in listed]
@@ -587,6 +595,57 @@ def _met_from_arrays(arrays: Arrays, problem: Problem) -> dict[str, Any]:
         "it lists states that are too large",
     )
     return {"visited": met, "listed": lists}
+
+
+# The best state of each size that was met. Files of versions that did not keep it have none.
+
+
+def _met_to_arrays(prefix: str, parts: Sequence[Met]) -> Arrays:
+    return {
+        f"{prefix}/count": _integers(len(met.size) for met in parts),
+        f"{prefix}/size": np.concatenate([np.empty(0, np.int64), *(met.size for met in parts)]),
+        f"{prefix}/rss": np.concatenate([np.empty(0), *(met.rss for met in parts)]),
+        **_packs_to_arrays(
+            f"{prefix}/nodes",
+            [concatenated(trees) for met in parts for trees in met.states()],
+            [n for met in parts for n in met.n_terms.tolist()],
+        ),
+    }
+
+
+def _met_layout(prefix: str, n: int, arrays: Arrays) -> dict[str, Field]:
+    if f"{prefix}/count" not in arrays:
+        return {}
+    return {
+        f"{prefix}/count": Field("int64", (n,), 0, LARGEST_SHOWN),
+        f"{prefix}/size": Field("int64", (prefix,), 1, LARGEST_SHOWN, f"{prefix}/count"),
+        f"{prefix}/rss": Field("float64", (prefix,), 0.0),
+        **_packs_layout(f"{prefix}/nodes", prefix),
+    }
+
+
+def _met(prefix: str, n: int, arrays: Arrays, problem: Problem) -> list[Met]:
+    """Return what each of n ladders has met."""
+    if f"{prefix}/count" not in arrays:
+        return [nothing_met()] * n
+    packs, n_terms = _packs(f"{prefix}/nodes", arrays, problem)
+    counts, found, at = arrays[f"{prefix}/count"], [], 0
+    for size, rss in zip(
+        split(arrays[f"{prefix}/size"], counts), split(arrays[f"{prefix}/rss"], counts), strict=True
+    ):
+        here = slice(at, at + len(size))
+        at += len(size)
+        require(
+            (np.diff(size) > 0).all()
+            and all(0 < k <= problem.most_terms for k in n_terms[here])
+            and all(len(pack) <= most for pack, most in zip(packs[here], size, strict=True)),
+            f"the states of {prefix} do not have the sizes that it says",
+        )
+        met = Met(size, rss, np.array(n_terms[here], np.int64), concatenated(packs[here]))
+        fits = all(len(tree) <= problem.max_nodes for trees in met.states() for tree in trees)
+        require(fits, f"a tree of {prefix} is too large")
+        found.append(met)
+    return found
 
 
 # The states of ladders. Compiled code trusts what it is given, so they are checked before.
@@ -605,7 +664,7 @@ def _ladders_to_arrays(prefix: str, ladders: Sequence[LadderState]) -> Arrays:
         for name in getattr(ladders[0], group) if ladders else ():
             stacked = np.stack([getattr(one, group)[name] for one in ladders])
             arrays[f"{prefix}/{group}/{name}"] = stacked
-    return arrays
+    return arrays | _met_to_arrays(f"{prefix}/met", [one.met for one in ladders])
 
 
 def _ladders_layout(prefix: str, n: int, like: LadderState, arrays: Arrays) -> dict[str, Field]:
@@ -615,12 +674,13 @@ def _ladders_layout(prefix: str, n: int, like: LadderState, arrays: Arrays) -> d
         for name, own in getattr(like, group).items():
             if name not in _LATER or f"{prefix}/{group}/{name}" in arrays:
                 layout[f"{prefix}/{group}/{name}"] = Field(own.dtype.name, (n, *own.shape), None)
-    return layout
+    return layout | _met_layout(f"{prefix}/met", n, arrays)
 
 
 def _ladders(prefix: str, arrays: Arrays, like: LadderState, problem: Problem) -> list[LadderState]:
     """Return the states of ladders on a problem."""
     packs, ladders = zip(*_packs(f"{prefix}/nodes", arrays, problem), strict=True), []
+    met = _met(f"{prefix}/met", len(arrays[f"{prefix}/share"]), arrays, problem)
     for i, (nodes, n_trees) in enumerate(packs):
         chains, priors, own = (
             {
@@ -631,7 +691,8 @@ def _ladders(prefix: str, arrays: Arrays, like: LadderState, problem: Problem) -
             }
             for group in _GROUPS
         )
-        ladder = LadderState(nodes, chains, priors, own, float(arrays[f"{prefix}/share"][i]))
+        share = float(arrays[f"{prefix}/share"][i])
+        ladder = LadderState(nodes, chains, priors, own, share, met[i])
         require(_is_sound(ladder, n_trees, problem), f"the state of one of {prefix} is impossible")
         ladders.append(ladder)
     return ladders

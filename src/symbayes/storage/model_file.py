@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,10 @@ from ..inputs.prior import resolve_feature_weights
 from ..inputs.validation import FEWEST_ROWS, Table
 from ..kernels.opcodes import FEATURE, N_OPCODES
 from ..posterior.diagnostics import Diagnostics
-from ..posterior.posterior import LISTED, Draws, Group, Posterior
+from ..posterior.front import drawn_front
+from ..posterior.posterior import LISTED, Draws, Group, Member, Posterior
 from ..posterior.prediction import Mixture
-from ..posterior.table import formula_table
+from ..posterior.table import formula_table, front_table
 from ..result import Result
 from .archive import Arrays, DamagedFile, naming, path_text, read_archive, require, write_archive
 from .values import (
@@ -54,6 +56,8 @@ _KINDS = {
     "best": "int", "rounded": "[None] | [str] | [None or str]",
 }  # fmt: skip
 _OTHERS = {"parameters", "near", "digits", "diagnostics", "history"}
+# An entry that files of versions without a front do not have.
+_LATER = {"front"}
 
 # Numbers of a state, of a model, vectors of a model and numbers of a mixture, in the order of their
 # rows in arrays, with the least that each may be.
@@ -109,6 +113,15 @@ _LAYOUT = {
     "inclusion": Field("float64", ("used",), 0.0, 1.0),
     "r2": Field("float64", ("formulas",), -LARGEST, 1.0),
 }
+#: Those of the front, which belong to the entry of that name.
+_FRONT_LAYOUT = {
+    "front/model": Field("int32", ("members of the front",), 0, "models"),
+    "front/group": Field("int32", ("members of the front",), -1, "formulas"),
+    "front/r2": Field("float64", ("members of the front",), -LARGEST, 1.0),
+    "front/log_evidence": Field("float64", ("members of the front",), None),
+}
+#: What files of earlier versions do not have either.
+_EVIDENCE_LAYOUT = {"log_evidence": Field("float64", ("formulas",), None)}
 # In memory a tree or a state is ten times as large as it may be in a file, and without names of
 # their own, columns have names that take far more memory than a file.
 _SIZES: dict[str, tuple[int, float]] = {
@@ -121,6 +134,7 @@ _SIZES: dict[str, tuple[int, float]] = {
     "models": (1, 10_000),
     "models to predict with": (1, 10_000),
     "formulas": (1, LISTED),
+    "members of the front": (1, 2 * LISTED),
 }
 # One tree may be in many formulas, and writing them all takes time.
 _MOST_NODES_SHOWN = 500_000
@@ -134,7 +148,7 @@ def save_model(model: Any, result: Result, path: str | os.PathLike[str]) -> None
     try:
         # What a reader would refuse, so that a model is never lost by saving it.
         _check_settings(model, result.names, result.used)
-        kept = {name: arrays[name] for name in _LAYOUT}
+        kept = {name: arrays[name] for name in _LAYOUT | _FRONT_LAYOUT | _EVIDENCE_LAYOUT}
         _check(kept, document["n_columns"], document["operators"])
     except DamagedFile as damage:
         raise ValueError(f"this model cannot be saved: {damage.args[0]}") from None
@@ -165,6 +179,7 @@ def to_parts(model: Any, result: Result) -> tuple[dict[str, Any], Arrays]:
             None if same else text for text, same in zip(rounded, rounded == texts, strict=True)
         ],
         "diagnostics": writer.plain(result.diagnostics),
+        "front": _front_to_document(result),
         "history": None if history is None else writer.plain(
             {name: history[name].to_numpy(dtype) for name, dtype in _HISTORY.items()}
         ),
@@ -178,9 +193,22 @@ def to_parts(model: Any, result: Result) -> tuple[dict[str, Any], Arrays]:
         "rows/position": rows.row_numbers.astype(np.int64),
         "r2": result.formulas["r2"].to_numpy(np.float64),
     }
+    arrays["log_evidence"] = result.formulas["log_evidence"].to_numpy(np.float64)
+    arrays["front/r2"] = result.front["r2"].to_numpy(np.float64)
     arrays |= _posterior_to_arrays(result.posterior) | writer.arrays()
     # Those of a model that joblib left on disk are of another class.
     return document, {name: np.asarray(array) for name, array in arrays.items()}
+
+
+def _front_to_document(result: Result) -> dict[str, Any]:
+    texts, rounded = result.front["formula"], result.front["rounded"]
+    return {
+        "best": result.best_of_front,
+        "digits": [one._digits and list(one._digits) for one in result.front_objects],
+        "rounded": [
+            None if text == plain else text for text, plain in zip(rounded, texts, strict=True)
+        ],
+    }
 
 
 class _Distinct(dict[Hashable, tuple[int, Any]]):
@@ -215,6 +243,7 @@ def _posterior_to_arrays(posterior: Posterior) -> Arrays:
     in_mixture = _integers(place_of_model(model) for _, model in mixture.models)
     in_groups = _integers(place_of_model(one.model) for one in groups)
     members = [sorted(one.members) for one in groups]
+    in_front = _integers(place_of_model(one.model) for one in posterior.front)
     fits = [model for _, model in models.things]
     numbers = [*(getattr(mixture, name) for name in _MIXTURE), *mixture.noise_prior]
     return {
@@ -241,6 +270,9 @@ def _posterior_to_arrays(posterior: Posterior) -> Arrays:
         "groups/length": _integers(map(len, members)),
         "groups/member": visited[[i for group in members for i in group]],
         "inclusion": posterior.inclusion,
+        "front/model": in_front,
+        "front/group": _integers(one.group for one in posterior.front),
+        "front/log_evidence": np.array([one.log_evidence for one in posterior.front], np.float64),
     }
 
 
@@ -278,9 +310,11 @@ def _check(arrays: Arrays, n_columns: int, operators: list[str]) -> np.ndarray:
     )
     # Our number of each operator of the file, that of a column first.
     opcodes = np.array([FEATURE, *(OPERATORS[name].opcode for name in operators)], np.uint8)
-    sizes = check_arrays(arrays, _LAYOUT, {"columns": n_columns, "operators": len(opcodes)})
+    layout = _LAYOUT | (_FRONT_LAYOUT if "front/model" in arrays else {})
+    layout |= _EVIDENCE_LAYOUT if "log_evidence" in arrays else {}
+    sizes = check_arrays(arrays, layout, {"columns": n_columns, "operators": len(opcodes)})
     for what, (least, most) in _SIZES.items():
-        n = sizes[what]
+        n = sizes.get(what, least)
         require(least <= n <= most, f"it has {n} {what}, and a file can have {least} to {most}")
     require(
         (np.diff(arrays["used"]) > 0).all() and (np.diff(arrays["range"], axis=0) >= 0).all(),
@@ -308,7 +342,8 @@ def _check(arrays: Arrays, n_columns: int, operators: list[str]) -> np.ndarray:
         require(fine, f"the probabilities of the {what} are impossible")
     # Of all formulas together, as often as a tree occurs in them.
     trees_of_states = split(arrays["states/tree"], arrays["states/length"])
-    states_shown = arrays["models/state"][arrays["groups/model"]].tolist()
+    shown = np.append(arrays["groups/model"], arrays.get("front/model", np.empty(0, np.int32)))
+    states_shown = arrays["models/state"][shown].tolist()
     require(
         sum(length[trees_of_states[i]].sum() for i in states_shown) <= _MOST_NODES_SHOWN,
         f"its formulas have more than {_MOST_NODES_SHOWN} nodes together",
@@ -333,7 +368,7 @@ def _from_parts(
 ) -> tuple[dict[str, Any], Result]:
     """Return the parameters and the result that a document and arrays hold, or refuse them."""
     require(
-        document.keys() == _KINDS.keys() | _OTHERS,
+        document.keys() - _LATER == _KINDS.keys() | _OTHERS,
         "its document does not have the expected entries",
     )
     check_kinds("document", document, _KINDS)
@@ -357,8 +392,11 @@ def _from_parts(
     used = arrays["used"].astype(np.int64)
     shown_names = names or [f"x{i}" for i in range(n)]
     _check_settings(kind(**parameters), shown_names, used)
-    formulas, table = _formulas(posterior, used, shown_names, arrays["r2"], document)
+    formulas, table = _formulas(posterior, used, shown_names, arrays, document)
     require(0 <= best < len(formulas), "its best formula is none of its formulas")
+    posterior, front, front_objects, of_front = _front(
+        posterior, used, shown_names, arrays, document, formulas, table
+    )
     rows = [arrays[f"rows/{name}"] for name in ("x", "y", "weights")]
     result = Result(
         posterior=posterior,
@@ -369,6 +407,9 @@ def _from_parts(
         formulas=table,
         formula_objects=formulas,
         best=best,
+        front=front,
+        front_objects=front_objects,
+        best_of_front=of_front,
         one_standard_error_rmse=near,
         diagnostics=Diagnostics(diagnostics),
         history=history,
@@ -431,18 +472,82 @@ def _posterior(arrays: Arrays, nodes: np.ndarray) -> Posterior:
         ),
         groups=[Group(weight, models[i], frozenset(of.tolist())) for weight, i, of in groups],
         inclusion=arrays["inclusion"],
+        front=[
+            Member(models[i], group, evidence)
+            for i, group, evidence in zip(
+                *(arrays[f"front/{name}"].tolist() for name in ("model", "group", "log_evidence")),
+                strict=True,
+            )
+        ]
+        if "front/model" in arrays
+        else [],
     )
+
+
+def _front(
+    posterior: Posterior,
+    used: np.ndarray,
+    names: Sequence[str],
+    arrays: Arrays,
+    document: dict[str, Any],
+    formulas: list[Formula],
+    table: pd.DataFrame,
+) -> tuple[Posterior, pd.DataFrame, list[Formula], int | None]:
+    """Return the posterior with its front, the table of that, its formulas and the best of them.
+
+    Without an entry for it, the front is that of the formulas that were drawn.
+    """
+    entry = document.get("front")
+    scale = posterior.mixture.y_scale
+    require(("front/model" in arrays) == (entry is not None), "a part of its front is missing")
+    if entry is None:
+        members = drawn_front(posterior.groups, table["n_nodes"].tolist())
+        posterior = replace(posterior, front=members)
+        places = [one.group for one in members]
+        objects = [formulas[i] for i in places]
+        rows = table.iloc[places]
+        texts = rows["rounded"].tolist()
+        shown = front_table(posterior, objects, scale, rows["r2"].tolist(), texts)
+        return posterior, shown, objects, None
+    kinds = {"best": "int | None", "rounded": "[None] | [str] | [None or str]"}
+    check_kinds("front", entry, kinds)
+    require(entry.keys() == {*kinds, "digits"}, "its front does not have the expected entries")
+    models = [one.model for one in posterior.front]
+    objects, texts = _shown(models, used, names, entry)
+    try:
+        shown = front_table(posterior, objects, scale, arrays["front/r2"].tolist(), texts)
+    except RecursionError:
+        raise DamagedFile("a formula is nested too deeply") from None
+    best = entry["best"]
+    require(best is None or 0 <= best < len(objects), "the best of its front is not there")
+    return posterior, shown, objects, best
 
 
 def _formulas(
     posterior: Posterior,
     used: np.ndarray,
     names: Sequence[str],
-    r2: np.ndarray,
+    arrays: Arrays,
     document: dict[str, Any],
 ) -> tuple[list[Formula], pd.DataFrame]:
     """Return the formulas of a posterior and their table."""
-    models, digits, rounded = posterior.formula_models, document["digits"], document["rounded"]
+    models = posterior.formula_models
+    formulas, texts = _shown([fit for _, fit in models], used, names, document)
+    r2, evidence = arrays["r2"].tolist(), np.full(len(models), np.nan)
+    evidence = arrays.get("log_evidence", evidence)
+    scale = posterior.mixture.y_scale
+    try:
+        table = formula_table(models, formulas, scale, r2, texts, evidence)
+    except RecursionError:
+        raise DamagedFile("a formula is nested too deeply") from None
+    return formulas, table
+
+
+def _shown(
+    models: Sequence[Model], used: np.ndarray, names: Sequence[str], document: dict[str, Any]
+) -> tuple[list[Formula], list[str]]:
+    """Return fits as formulas, and these with simple constants as text."""
+    digits, rounded = document["digits"], document["rounded"]
     require(len(rounded) == len(models), "its rounded formulas are not one per formula")
     require(
         isinstance(digits, list) and len(digits) == len(models),
@@ -450,7 +555,7 @@ def _formulas(
     )
     formulas = []
     try:
-        for (_, fit), some in zip(models, digits, strict=True):
+        for fit, some in zip(models, digits, strict=True):
             expression = expression_of(fit, used)
             fine = some is None or (
                 isinstance(some, list)
@@ -463,10 +568,9 @@ def _formulas(
             str(formula) if text is None else text
             for formula, text in zip(formulas, rounded, strict=True)
         ]
-        table = formula_table(models, formulas, posterior.mixture.y_scale, r2.tolist(), texts)
     except RecursionError:
         raise DamagedFile("a formula is nested too deeply") from None
-    return formulas, table
+    return formulas, texts
 
 
 # What is known of the run: entries that every file has; what is added later must be optional.

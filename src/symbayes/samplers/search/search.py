@@ -22,6 +22,7 @@ from ...inputs.problem import Problem, some_rows
 from ...kernels.chain import PROPOSED
 from ...kernels.opcodes import FEATURE
 from ..exactness import exact_rss, is_exact
+from ..front import Met, merged, nothing_met
 from ..ladder import LARGEST_ROUND, Replicas, Round, mean_cost
 from ..run.context import Look, RunContext, Status
 from ..run.scheduler import NoStart
@@ -130,6 +131,8 @@ class SearchResult:
     exact: bool
     agreed: bool
     """Whether several starts came to the same end, or the data leave no doubt."""
+    met: Met
+    """The best state of each size that was met on y."""
 
 
 class Search:
@@ -164,6 +167,8 @@ class Search:
         self.best = Incumbent()
         # The ends that starts have come to.
         self._ends: list[Find] = []
+        # The best states of each size that ladders on y have met which are gone.
+        self._met = nothing_met()
         # Draws per ladder so far; what they have cost, in units of ordinary ones; the stage, and
         # the draws per ladder in it.
         self._done, self._spent, self._stage, self._in_stage = 0, 0.0, 0, 0
@@ -254,6 +259,7 @@ class Search:
             finished=self._spent >= budget or exact or settled,
             exact=exact,
             agreed=exact or settled,
+            met=merged([self._met, *(ladder.on_y.met for ladder in self._ladders)]),
         )
 
     def _look(self) -> Look:
@@ -277,6 +283,7 @@ class Search:
             if max(map(len, trees), default=0) > self.problem.max_nodes:
                 continue
             chain = ladder.try_out(trees)
+            self._met = merged([self._met, chain.met])
             if best is None or chain.score > best.score:
                 best = Find(0.0, chain.score, chain.trees())
             if not ladder.on_y.trees() or chain.score > ladder.on_y.score:
@@ -303,6 +310,7 @@ class Search:
                 ladder.on_target = self._new_ladder(self._problem_for(ladder.target), ladder.seed)
             elif ladder.stages >= _STAGES_PER_START:
                 # It has had its chance: what it found counts, and it looks elsewhere.
+                self._met = merged([self._met, ladder.on_y.met])
                 ladder.on_y = self._new_ladder(self.problem, ladder.seed)
                 ladder.stages = 0
 
@@ -406,6 +414,7 @@ class Search:
             helped = False
             for trees in equal_parts.suggest(self.problem, self.best, stop):
                 chain = ladder.try_out(trees)
+                self._met = merged([self._met, chain.met])
                 if chain.score > self.best.score + _SHORTER:
                     self.best.update(chain.score, chain.trees(), run.watch.seconds)
                     helped = True
@@ -488,6 +497,7 @@ class Search:
             history=list(self.best.history),
             ends=list(self._ends),
             counts=self.counts() - counts,
+            met=self._met,
         )
 
     def restore(self, state: SearchState) -> None:
@@ -496,6 +506,7 @@ class Search:
         self._stage, self._in_stage = state.stage, state.in_stage
         self.best = Incumbent(state.best.score, state.best.trees, list(state.history))
         self._ends = list(state.ends)
+        self._met = state.met
         self._counts = [state.counts[None]]
         for i, ladder in enumerate(self._ladders):
             seed, spawned = ladder.seed, state.spawned[i]

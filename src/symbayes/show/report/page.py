@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ...formula.formula import Formula
+from ...inputs.parameters import rule_text
 from ...posterior.table import formulas_by_chain
 from ...result import Result
 from ...storage.atomic import replacing
@@ -34,11 +35,6 @@ _WIDEST_FORMULA = 90
 _WIDTH, _HEIGHT = 4.0, 3.2
 # Probability that an interval holds a constant, or a new observation.
 _LEVEL = 0.9
-_RULES = {
-    "probability": "the most probable",
-    "one_standard_error": "the simplest within one standard error",
-    "accuracy": "the one with the smallest error",
-}
 # Fewer rows are fitted by chance now and then.
 _FEW_ROWS = 20
 # What the chains are compared by, by how the names of these quantities begin.
@@ -121,10 +117,14 @@ _COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def _formulas(
-    caption: str, result: Result, rows: pd.DataFrame, columns: Sequence[str], note: str = ""
+    caption: str,
+    formulas: Sequence[Formula],
+    rows: pd.DataFrame,
+    columns: Sequence[str],
+    note: str = "",
 ) -> Markup:
-    """Return a table of formulas; the index of the rows is their place among all."""
-    written = _written(result.formula_objects[place] for place in rows.index)
+    """Return a table of formulas; the index of the rows is their place among these."""
+    written = _written(formulas[place] for place in rows.index)
     cells = [
         written if name == "formula" else map(_COLUMNS[name][1], rows[name]) for name in columns
     ]
@@ -133,7 +133,7 @@ def _formulas(
 
 def _answer(result: Result, rule: str) -> dict[str, object]:
     """Return which formula it is, how sure and how close that is, and what else it might be."""
-    best, row = result.best_formula, result.formulas.iloc[result.best]
+    best, row = result.best_formula, result.best_row
     names = ", ".join(name or "(no name)" for name in best.features)
     shown, total = result.formulas.head(_MOST_FORMULAS), len(result.formulas)
     share = probability(min(1.0, shown["probability"].sum()))
@@ -147,7 +147,7 @@ def _answer(result: Result, rule: str) -> dict[str, object]:
         (i, number(one.value), number(one.std), f"{number(one.lower)} to {number(one.upper)}")
         if np.isfinite(one.std)
         else (i, number(one.value), "", "any, as others make up for it")
-        for i, one in enumerate(result.constants(result.best, _LEVEL).itertuples(), 1)
+        for i, one in enumerate(result.constants(best, _LEVEL).itertuples(), 1)
     ]
     quality = "good" if result.diagnostics["converged"] else "doubtful"
     return {
@@ -159,7 +159,7 @@ def _answer(result: Result, rule: str) -> dict[str, object]:
         "r2": f"{row['r2']:.4f}",
         "rows": f"{result.total_weight:,.0f}{' (sum of weights)' if result.is_weighted else ''}",
         "columns": f"{len(best.features)} of {result.n_columns}" + (names and f": {names}"),
-        "rule": _RULES[rule],
+        "rule": rule_text(rule),
         "constants": table(
             "Constants of the best formula",
             ["From left to right ", "Value ", "Standard deviation ", f"{_LEVEL:.0%} interval "],
@@ -168,7 +168,7 @@ def _answer(result: Result, rule: str) -> dict[str, object]:
         ),
         "formulas": _formulas(
             "The most probable formulas",
-            result,
+            result.formula_objects,
             shown,
             ["probability", "formula", "rmse", "r2", "n_nodes"],
             f"{count} A probability is the share of the model's belief, given these rows, the "
@@ -266,7 +266,7 @@ def _chains(result: Result) -> Markup:
     weights, stacked = result.posterior.chain_weights, result.diagnostics["stacking_weights"]
     return _formulas(
         "What each chain found",
-        result,
+        result.formula_objects,
         found.assign(
             weight=[f"{weights[chain]:.3f}" for chain in found["chain"]],
             stacked=["" if stacked is None else f"{stacked[c]:.3f}" for c in found["chain"]],
@@ -305,9 +305,10 @@ def _detail(result: Result) -> dict[str, object]:
     return {
         "front": _formulas(
             "No shorter formula has a smaller error",
-            result,
-            result.pareto,
+            result.front_objects,
+            result.front,
             ["n_nodes", "rmse", "formula", "r2", "probability"],
+            "Those with probability 0 were met on the way, and never drawn from the posterior.",
         ),
         "run": table("How the run went", ["What", "How much "], run),
         "moves": table("Proposals accepted", ["Move", "Share "], moves),

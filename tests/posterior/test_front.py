@@ -1,0 +1,257 @@
+"""The front: from one column up to the largest formula, with the best of every size."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from symbayes import BayesianSymbolicRegressor, load
+from symbayes.deadline import Deadline
+from symbayes.fitting.model import Fitter
+from symbayes.inputs.prior import TermsPrior
+from symbayes.inputs.validation import Table
+from symbayes.posterior.pool import Pool
+
+from ..fits import assert_same, small
+from ..problems import problem, tree
+
+RNG = np.random.default_rng(61)
+X = RNG.uniform(0.5, 3.0, (300, 4))
+Y = np.sqrt(X[:, 0] + X[:, 3] ** 2) + np.sin(X[:, 0]) + RNG.normal(0.0, 0.1, 300)
+SEARCHED = {"draws": 100, "tune": 300, "chains": 2}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small(**SEARCHED).fit(X, Y)
+
+
+def test_it_starts_at_one_column_and_gets_closer(model):
+    front = model.pareto_
+    assert front["n_nodes"].iloc[0] == 5  # b0 + b1*x
+    assert len(model.pareto_objects_[0].features) == 1
+    assert (np.diff(front["n_nodes"]) > 0).all()
+    assert (np.diff(front["rmse"]) < 0).all()
+    assert (np.diff(front["r2"]) > 0).all()
+    assert len(front) >= 6
+    alone = [
+        np.sqrt(np.mean((Y - np.polyval(np.polyfit(column, Y, 1), column)) ** 2)) for column in X.T
+    ]
+    assert front["rmse"].iloc[0] == pytest.approx(min(alone), rel=1e-9)
+    assert front["rmse"].iloc[-1] <= model.formulas_["rmse"].min()
+
+
+def test_rows_say_what_their_formulas_are(model):
+    rows = zip(model.pareto_.itertuples(), model.pareto_objects_, strict=True)
+    for row, formula in rows:
+        assert row.formula == str(formula)
+        assert row.n_nodes == formula.n_nodes
+        error = np.sqrt(np.mean((Y - formula.predict(X)) ** 2))
+        assert row.rmse == pytest.approx(error, rel=1e-9)
+        assert row.r2 == pytest.approx(1.0 - error**2 / Y.var(), abs=1e-9)
+        assert np.isfinite(row.log_evidence)
+
+
+def test_no_formula_that_was_drawn_is_shorter_and_closer(model):
+    for row in model.formulas_.itertuples():
+        near = model.pareto_[model.pareto_["n_nodes"] <= row.n_nodes]
+        assert near["rmse"].min() <= row.rmse * (1.0 + 1e-12)
+
+
+def test_those_that_were_drawn_have_their_probability(model):
+    front = model.pareto_
+    shares = dict(zip(model.formulas_["formula"], model.formulas_["probability"], strict=True))
+    drawn = front[front["formula"].isin(shares)]
+    assert len(drawn)
+    assert drawn["probability"].tolist() == [shares[text] for text in drawn["formula"]]
+    assert (front["probability"] == 0.0).any()
+    stacked = model.combined("stack")
+    shares = dict(zip(stacked.formulas_["formula"], stacked.formulas_["probability"], strict=True))
+    drawn = stacked.pareto_[stacked.pareto_["formula"].isin(shares)]
+    assert drawn["probability"].tolist() == [shares[text] for text in drawn["formula"]]
+
+
+def test_the_same_on_one_core_and_in_other_processes(model):
+    import joblib
+
+    assert_same(small(n_jobs=1, **SEARCHED).fit(X, Y), model, X)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert_same(small(**SEARCHED).fit(X, Y), model, X)
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("phase", ["search", "settling", "drawing"])
+def test_the_same_after_a_run_was_resumed(model, phase, tmp_path):
+    def stop(status):
+        if status.phase == phase and status.done > 1:
+            raise Stopped
+
+    path = tmp_path / "run"
+    with pytest.raises(Stopped):
+        small(progress=stop, **SEARCHED).fit(X, Y, checkpoint=path)
+    assert_same(BayesianSymbolicRegressor.resume(path, X, Y), model, X)
+
+
+def test_a_file_has_it(model, tmp_path):
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert_same(loaded, model, X)
+    assert loaded.pareto_objects_ == model.pareto_objects_
+    assert_same(loaded.combined("stack"), model.combined("stack"), X)
+
+
+def test_changes_to_the_table_stay_outside(model):
+    front = model.pareto_
+    front["rmse"] = 0.0
+    assert (model.pareto_["rmse"] > 0).all()
+
+
+def test_a_fixed_number_of_terms_is_that_of_all():
+    found = small(n_terms=2, **SEARCHED).fit(X, Y)
+    assert (found.pareto_["n_terms"] == 2).all()
+    assert (found.pareto_["probability"] == 0).any()
+
+
+def test_known_terms_are_in_all():
+    found = small(known_terms=["x1*x2"], **SEARCHED).fit(X, Y)
+    for formula in found.pareto_objects_:
+        assert {"x1", "x2"} <= set(formula.features)
+
+
+def test_weights_count_as_rows():
+    weights = np.where(X[:, 0] > 2.0, 0.0, 1.0)
+    found = small(**SEARCHED).fit(X, Y, sample_weight=weights)
+    kept = weights > 0
+    for row, formula in zip(found.pareto_.itertuples(), found.pareto_objects_, strict=True):
+        error = np.sqrt(np.mean((Y[kept] - formula.predict(X[kept])) ** 2))
+        assert row.rmse == pytest.approx(error, rel=1e-9)
+
+
+def test_with_the_sampler_of_the_paper_it_is_that_of_the_draws():
+    found = small(sampler="paper", n_terms=2, draws=100).fit(X, Y)
+    assert (found.pareto_["probability"] > 0).all()
+    assert set(found.pareto_["formula"]) <= set(found.formulas_["formula"])
+
+
+def test_an_exact_formula_is_its_end():
+    found = small(**SEARCHED).fit(X, 3.0 * X[:, 0] ** 2 + 2.0)
+    assert found.pareto_["n_nodes"].iloc[-1] == found.best_formula_.n_nodes
+    assert found.pareto_["rmse"].iloc[-1] < 1e-12
+
+
+# Rules that choose from it.
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.001, 0.02, 0.3, 0.99])
+def test_the_simplest_that_loses_no_more(model, lost):
+    chosen = model.select(f"simplest within {lost}")
+    best = model.formulas_["r2"].max()
+    good = [
+        formula
+        for formula, r2 in zip(model.pareto_objects_, model.pareto_["r2"], strict=True)
+        if r2 >= best - lost
+    ]
+    assert chosen == min(good, key=lambda formula: formula.n_nodes)
+    assert chosen == model.select(f"simplest within {100 * lost:g} %")
+    everything = [*model.formula_objects_, *model.pareto_objects_]
+    r2 = [*model.formulas_["r2"], *model.pareto_["r2"]]
+    enough = [f.n_nodes for f, one in zip(everything, r2, strict=True) if one >= best - lost]
+    assert chosen.n_nodes == min(enough)
+
+
+def test_it_may_be_the_rule_of_the_fit(model, tmp_path):
+    rule = "simplest within 5 %"
+    found = small(model_selection=rule, **SEARCHED).fit(X, Y)
+    assert found.best_formula_ == model.select(rule)
+    assert found.best_formula_ != model.best_formula_
+    pd.testing.assert_frame_equal(found.formulas_, model.formulas_)
+    found.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.best_formula_ == found.best_formula_ == found.combined("stack").best_formula_
+    assert loaded.result_.best_row["formula"] == str(found.best_formula_)
+    assert found.constants(found.best_formula_)["value"].notna().all()
+    page = found.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "the simplest that loses at most 0.05 of R2" in page
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("simplest", "must be one of 'probability'"),
+        ("best", "'simplest within 0.01'"),
+        ("simplest within", "how much of R2 may be lost"),
+        ("simplest within one", "how much of R2 may be lost"),
+        ("simplest within -0.1", "from 0 to below 1"),
+        ("simplest within 1", "from 0 to below 1"),
+        ("simplest within 100 %", "from 0 to below 1"),
+        ("simplest within 1e400", "how much of R2 may be lost"),
+        (0.01, "rule=0.01"),
+        (None, "rule=None"),
+    ],
+)
+def test_rules_that_there_are_not(model, rule, says):
+    with pytest.raises(ValueError, match=says):
+        model.select(rule)
+    with pytest.raises(ValueError, match=says.replace("rule=", "model_selection=")):
+        small(model_selection=rule).fit(X, Y)
+
+
+def test_constants_of_a_formula_of_the_front(model):
+    formula = model.pareto_objects_[0]
+    constants = model.constants(formula)
+    slope, intercept = np.polyfit(X[:, int(formula.features[0][1:])], Y, 1)
+    np.testing.assert_allclose(constants["value"], [slope, intercept], rtol=1e-9)
+    with pytest.raises(ValueError, match="none of this model"):
+        model.constants(type(formula)("x0 + 1", ["x0", "x1", "x2", "x3"]))
+
+
+# The pool of terms.
+
+
+def pool_of(terms, most_constants=np.inf, known=()):
+    rows = Table(X, Y, np.ones(len(Y)), np.arange(4))
+    target = problem(
+        rows, {"+": 1.0, "*": 1.0, "lt": 1.0}, TermsPrior(3), known=known,
+        most_constants=most_constants,
+    )  # fmt: skip
+    fitter = Fitter(target, Y, np.ones(len(Y)), plug_in=False)
+    return fitter, Pool(fitter, [terms])
+
+
+@pytest.mark.parametrize("known", [(), (tree("square", 1),)], ids=["free", "known"])
+def test_sums_of_one_and_two_are_the_best_of_their_size(known):
+    terms = [tree("sqrt", "+", 0, 3), tree("sin", 0), tree("*", 1, 2), tree("square", 3)]
+    fitter, pool = pool_of(terms, known=known)
+    found = pool.best_sums(2, Deadline())
+    every = [*terms, *(tree(i) for i in range(4)), tree("+", 0, 3)]
+    best = {}
+    for n in (1, 2):
+        for some in itertools.combinations(every, n):
+            size = 1 + sum(3 + len(one) for one in some)
+            fit = fitter.fit_trees(some)
+            best[size] = min(best.get(size, np.inf), fit.mse)
+    none = fitter.fit_trees([]).mse if known else np.mean(fitter.scaled_y**2)
+    for size, mse in best.items():
+        own = min(one.rss for one in found if one.size == size)
+        assert own * none == pytest.approx(mse, rel=1e-6), size
+    for one in found:
+        assert pool.candidate(one.trees).rss == pytest.approx(one.rss, rel=1e-6)
+
+
+def test_sums_keep_to_the_number_of_constants():
+    terms = [tree("sin", "lt", 0, a=2.0, b=0.3), tree("square", 3), tree("*", 1, 2)]
+    _, pool = pool_of(terms, most_constants=4.0)
+    for one in pool.best_sums(3, Deadline()):
+        transforms = sum(int((nodes["op"] == 1).sum()) for nodes in one.trees)
+        assert len(one.trees) == 1 or 1 + len(one.trees) + 2 * transforms <= 4
+
+
+def test_terms_without_numbers_are_left_out():
+    _, pool = pool_of([tree("log", "-", 0, 3), tree("-", 1, 1), tree("/", 0, 0)])
+    # The columns, and what is inside the logarithm.
+    assert [len(nodes) for nodes in pool.trees] == [1, 1, 1, 1, 3]
+    assert pool.candidate([tree("log", "-", 0, 3)]) is None
