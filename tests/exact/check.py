@@ -41,7 +41,7 @@ def smallest_p_value(case: Case, move: str, steps: int) -> float:
             case, (1.0, 0.3), n=12_000, rounds=steps, steps=1
         )
     elif move == "teleport":
-        results = test_teleport.p_values(case, 30_000, steps, counts_too=False)
+        results = test_teleport.p_values(case, 60_000, steps, counts_too=False)
     elif move == "swap":
         results = test_tempering.p_values_of_swaps(case, n=30_000)
     else:

@@ -191,11 +191,13 @@ BUGS = {
             "room.constants, room)\n", ""),
         "law there": ("    ahead += _log_law(n, half_log, room.drawn, room)\n", ""),
         "determinant": (" + half_log\n", "\n"),
-        "tails": ("drawn[i] = stretch * normal(rng)", "drawn[i] = normal(rng)"),
-        "variances afterwards": ("        update_scales(chain, prior)\n", "        pass\n"),
         "prior of constants": (
             "- 0.5 * (nu + n) * math.log1p(squares / (nu * lam))", "- 0.0"),
-    }, steps=6),
+    }, steps=20),
+    **_bugs("teleport", "teleport.py", "waves", "teleport", {
+        "tails": ("drawn[i] = stretch * normal(rng)", "drawn[i] = normal(rng)"),
+        "variances afterwards": ("        update_scales(chain, prior)\n", "        pass\n"),
+    }, steps=60),
     **_bugs("teleport", "teleport.py", "learned", "teleport", {
         "urn of operators": ("total += _log_urn(prior.operator_concentration, counts, 0)", "pass"),
         "urn of columns": (
