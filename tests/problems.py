@@ -35,8 +35,12 @@ def problem(
     learn: bool = False,
     most_constants: float = math.inf,
     known: tuple[np.ndarray, ...] = (),
+    sensible: bool = False,
 ) -> Problem:
-    """Return a problem; the tables are so small that few constants would be allowed by default."""
+    """Return a problem; the tables are so small that few constants would be allowed by default.
+
+    Whether terms are sensible is asked only where that is tested.
+    """
     total = sum(operators.values())
     n_features = rows.X.shape[1]
     weights = np.ones(n_features) if feature_weights is None else np.asarray(feature_weights)
@@ -44,7 +48,7 @@ def problem(
         rows,
         {name: weight / total for name, weight in operators.items()},
         weights / weights.sum(),
-        tree_prior or TreePrior(),
+        replace(tree_prior or TreePrior(), sensible=sensible),
         noise_prior or NoisePrior(shape=4.0, scale=0.5),
         terms,
         learn,

@@ -44,6 +44,10 @@ class TreePrior:
         How deep operators may lie inside operators: ``{"sin": {"sin": 0, "exp": 1}}`` allows no
         `sin` inside a `sin`, and inside it `exp` but no `exp` of an `exp`. Trees beyond that have
         probability zero.
+    sensible : bool
+        Whether terms have to be sensible functions: finite and moderate in nearly all of the box of
+        the table, without waves that its rows cannot tell, and not cancelling each other. Others
+        have probability zero.
     slope_shape, slope_scale : float above 0
         ``s_a^2 ~ IG(slope_shape / 2, slope_shape * slope_scale / 2)``.
     offset_shape, offset_scale : float above 0
@@ -66,6 +70,7 @@ class TreePrior:
     max_nodes: int = 30
     max_depth: int | None = None
     nesting: Mapping[str, Mapping[str, int]] | None = None
+    sensible: bool = True
     slope_shape: float = 2.0
     slope_scale: float = 1.0
     offset_shape: float = 2.0
@@ -87,6 +92,8 @@ class TreePrior:
             require_count("tree_prior", "max_depth", self.max_depth)
         if self.nesting is not None:
             _check_nesting(self.nesting)
+        if not isinstance(self.sensible, bool):
+            raise TypeError(f"tree_prior: sensible must be True or False, not {self.sensible!r}")
         for name in ("slope_shape", "slope_scale", "offset_shape", "offset_scale"):
             require_positive("tree_prior", name, getattr(self, name))
 

@@ -25,9 +25,11 @@ from ..kernels.evaluate import BLOCK, padded, stack_slots
 from ..kernels.moves.choice import N_MOVES
 from ..kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from ..kernels.rng import seed_state
+from ..kernels.sensible import PROBE_ROWS
 from ..kernels.tree import NODE, SWAPS, UNLIMITED, MoveScratch
 from ..kernels.tree_prior import Prior
 from .prior import NoisePrior, StatePrior, TermsPrior, TreePrior
+from .probe import probe_rows
 from .user_formulas import orthonormal, without
 from .validation import Table, padded_columns, some_of
 
@@ -38,6 +40,9 @@ _RELEVANT_COLUMNS = 4.0
 # Constants a model may have for each row. Where there are as many as rows, a formula goes through
 # all of them whatever the noise, and its likelihood has no bound: it would be certain, and wrong.
 _CONSTANTS_PER_ROW = 0.4
+# How many times larger than the response all terms together may be: beyond that they cancel, and
+# a reader would have to subtract large numbers that are nearly the same.
+_MOST_CANCELLED = 100.0
 
 
 @dataclass(frozen=True)
@@ -155,9 +160,11 @@ class Problem:
     def on_rows(self, rows: np.ndarray, y: np.ndarray | None = None) -> Problem:
         """Return the same problem on some of the rows.
 
-        With another response, if one is given: then without known terms, which are those of y.
+        With another response, if one is given: then without known terms, which are those of y, and
+        with any terms, which are only parts of one for y. Else the same terms are sensible.
         """
         data = self.data
+        probe = data.probe if y is None else np.empty(0)
         known = self.known if y is None else ()
         weights = data.root_weight[rows] ** 2
         y = self.response(rows) if y is None else y
@@ -172,6 +179,7 @@ class Problem:
             self.terms,
             self.learn,
             known,
+            probe,
         )
 
     def in_two_stages(self, rows: np.ndarray) -> Problem:
@@ -219,6 +227,7 @@ class Problem:
             other_products=zeros(slots),
             residual=zeros(len(seen.y)),
             counts=zeros(opcodes.N_OPCODES + len(self.feature_weights)),
+            probe=zeros(3 * PROBE_ROWS),
             optimise=OptimiseScratch(
                 design=zeros(width * m),
                 factor=zeros(width * width),
@@ -251,10 +260,13 @@ def make_problem(
     terms: TermsPrior | int,
     learn: bool = False,
     known: tuple[np.ndarray, ...] = (),
+    probe: np.ndarray | None = None,
 ) -> Problem:
     """Bring a validated table and the user's beliefs into the form of the kernels.
 
     `known` are trees in the columns in use; see `user_formulas.py` for what is asked of them.
+    `probe` are the rows on which terms have to be sensible; None: those of this table, if the prior
+    asks for it.
     """
     columns = table.padded
     if columns is None:
@@ -281,6 +293,9 @@ def make_problem(
         left = np.sqrt(y @ y / n)
         y = y / left
     fewest = 1.0 + (terms if isinstance(terms, int) else 1)  # else there would be no model at all
+    if probe is None:
+        asked = tree_prior.sensible
+        probe = probe_rows(columns[:, : len(table.y)]) if asked else np.empty(0)
     data = Data(
         x=x,
         y=y,
@@ -290,6 +305,8 @@ def make_problem(
         noise_prior=np.array([noise_prior.shape, noise_prior.scale / left**2], dtype=float),
         most_constants=max(_CONSTANTS_PER_ROW * n - len(known), fewest),
         limits=_limits(tree_prior),
+        probe=probe,
+        most_size=_MOST_CANCELLED * np.sqrt(n) if tree_prior.sensible else np.inf,
         known=basis.reshape(-1),
         is_part=False,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..formula.operators import operator_weights
 from .parameters import check_parameters, check_seed, terms_for
 from .prior import TreePrior, check_buildable, noise_prior, resolve_feature_weights
 from .problem import Problem, make_problem
-from .sampler_settings import Sampler
+from .sampler_settings import PaperSampler, Sampler
 from .user_formulas import guessed_trees, known_trees, texts_of
 from .validation import Table, check_table, feature_names
 
@@ -36,6 +36,8 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     table = check_table(model, X, y, sample_weight)
     names, used = feature_names(model), table.used
     tree_prior = model.tree_prior or TreePrior()
+    if isinstance(sampler, PaperSampler):
+        tree_prior = replace(tree_prior, sensible=False)  # which the paper does not ask for
     by_column = resolve_feature_weights(model.feature_weights, names, used)
     check_buildable(weights, tree_prior)
     if isinstance(terms, int) and terms >= len(table.y):

@@ -71,6 +71,11 @@ class Data(NamedTuple):
     known: np.ndarray
     """Columns of the terms that are always there, made orthonormal, one after the other. They are
     projected out of the response and of every column, as the intercept is."""
+    probe: np.ndarray
+    """Rows on which terms have to be sensible (`sensible.py`); empty where that is not asked."""
+    most_size: float
+    """What the sizes of the coefficients may sum to, for columns of length one; infinite where that
+    does not matter."""
     is_part: bool
     """Whether proposals are judged on all rows afterwards (`all_rows.py`). Then nothing is refused
     here that may be possible there: a term that is constant or redundant on these rows has
@@ -152,6 +157,8 @@ class Scratch(NamedTuple):
     other_products: np.ndarray
     residual: np.ndarray
     counts: np.ndarray
+    probe: np.ndarray
+    """Values of a term on the probe rows."""
     optimise: OptimiseScratch
     all_rows: AllRowsScratch
 

@@ -28,6 +28,7 @@ from .moves.choice import (
 )
 from .opcodes import LT
 from .rng import integer, uniform
+from .sensible import is_sensible
 from .tree import Trees, count_nodes, same_tree, subtree_end, tree_start, undo_swaps
 from .tree_prior import log_prior_transform
 
@@ -93,7 +94,7 @@ def step_move(code, chain, move, k, prior, tables, mode, scratch):
         rss = code.fit(code.evaluate, chain, made, after, tables.seen, scratch, False)
 
     # Accept it, or restore the order of terms.
-    if not _judge(code, chain, move, rss, after, log_ratio, tables, mode, scratch):
+    if not _judge(code, chain, move, rss, after, log_ratio, first, second, tables, mode, scratch):
         undo_swaps(chain.slots, swaps)
 
 
@@ -104,7 +105,7 @@ def accepted(rng, log_ratio):
 
 
 @merged
-def _judge(code, chain, move, rss, n_terms, log_ratio, tables, mode, scratch):
+def _judge(code, chain, move, rss, n_terms, log_ratio, first, second, tables, mode, scratch):
     """Decide on a proposal that is in place, and take over its numbers if it is accepted."""
     if rss < 0.0:
         return False
@@ -112,6 +113,9 @@ def _judge(code, chain, move, rss, n_terms, log_ratio, tables, mode, scratch):
     log_likelihood = collapsed_log_likelihood(rss, n_terms, tables.seen)
     gain = first_power(power, ratio) * (log_likelihood - chain.numbers[LOG_LIKELIHOOD])
     if not accepted(chain.rng, gain + log_ratio):
+        return False
+    # A part of the prior, at every temperature. It comes late since most proposals end before.
+    if not _new_terms_are_sensible(code, chain, move, first, second, tables.seen.probe, scratch):
         return False
     if sees_all(power, ratio) and not _judge_on_all_rows(
         code, chain, n_terms, gain, tables.whole, mode, scratch
@@ -121,6 +125,17 @@ def _judge(code, chain, move, rss, n_terms, log_ratio, tables, mode, scratch):
     chain.numbers[LOG_LIKELIHOOD] = log_likelihood
     chain.numbers[RSS] = rss
     chain.counts[ACCEPTED, move] += 1
+    return True
+
+
+@merged
+def _new_terms_are_sensible(code, chain, move, first, second, probe, scratch):
+    """Return whether the new trees of a proposal, in these slots, are sensible functions."""
+    n_new = new_trees(move)
+    for i in range(n_new):
+        root = tree_start(chain, first if i == 0 else second)
+        if not is_sensible(code.evaluate, chain.nodes, root, probe, scratch):
+            return False
     return True
 
 

@@ -1,0 +1,42 @@
+"""Rows that tell a sensible term from one that only goes through the rows of the table.
+
+`kernels/sensible.py` says what is asked of a term there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels.sensible import PROBE_ROWS
+from .validation import some_of
+
+# Rows that values are taken from; they stand for all others.
+_MOST_ROWS = 2000
+# A move is this part of the spread of a column, or less: one over the number of values it has. So a
+# wave that moves turn upside down has fewer than about five rows for each of its periods.
+_MOVE = 0.01
+
+
+def probe_rows(columns: np.ndarray) -> np.ndarray:
+    """Return the probe rows of a table given as columns, one column after the other.
+
+    They depend on the table alone: its values, and for what is drawn at random its size.
+    """
+    n_columns, n_rows = columns.shape
+    columns = columns[:, some_of(n_rows, _MOST_ROWS)]
+    n = columns.shape[1]
+    rng = np.random.default_rng([n_rows, n_columns])
+    own = np.resize(rng.permutation(n), PROBE_ROWS)
+    probe = np.empty((n_columns, 3, PROBE_ROWS))
+    for values, (known, box, moved) in zip(columns, probe, strict=True):
+        known[:] = values[own]
+        box[:] = values[rng.integers(n, size=PROBE_ROWS)]
+        # In units of the largest, so that squares neither overflow nor vanish.
+        unit = np.abs(values).max()
+        spread = unit * np.std(values / unit)
+        move = min(_MOVE, 1.0 / len(np.unique(values))) * spread
+        moves = move * rng.choice([-1.0, 1.0], size=PROBE_ROWS)
+        # Not out of the box: there may be no root, and no logarithm.
+        outside = (box + moves < values.min()) | (box + moves > values.max())
+        moved[:] = box + np.where(outside, -moves, moves)
+    return probe.reshape(-1)

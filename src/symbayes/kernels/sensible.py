@@ -1,0 +1,70 @@
+"""Whether a term is a sensible function: its values on rows that are not in the table.
+
+A term that no reader would believe may well fit: `cos(exp(age))` can be made to go through a lot of
+rows. What gives it away are other rows, near by or elsewhere in the same box. Probe rows are of
+three kinds, `PROBE_ROWS` each, one kind after the other: rows of the table; rows of its box, each
+value from a row of its own; and those again, every value moved a little (`inputs/probe.py`).
+
+The answer is a function of the tree alone, since probe rows stay the same: it is a part of the
+prior, like the limits on trees.
+"""
+
+import math
+
+from .compiling import kernel
+
+#: Rows of each of the three kinds.
+PROBE_ROWS = 64
+# A term may go beyond its values on the table by this many times their range.
+_FAR = 10.0
+# It may do so, or have no value, on this many rows of the box: laws with a pole do.
+_MOST_FAR = 6
+# A small move of every column is to change it by less than this many standard deviations, on all
+# but some rows of the box.
+_CHANGE = 0.5
+_MOST_CHANGED = 4
+
+
+@kernel
+def is_sensible(evaluate, nodes, root, probe, scratch):
+    """Return whether the tree at `root` is finite, moderate and smooth on the probe rows.
+
+    Where there are none, every tree is.
+    """
+    if probe.shape[0] == 0 or nodes[root]["op"] == 0:
+        return True
+    values, n_rows = scratch.probe, 3 * PROBE_ROWS
+    evaluate(nodes, root, probe, n_rows, 0, n_rows, values, 0, scratch.stack, scratch.where)
+    return has_sensible_values(values)
+
+
+@kernel
+def has_sensible_values(values):
+    """Return whether a term with these values on the probe rows is sensible."""
+    low, high = math.inf, -math.inf
+    for i in range(PROBE_ROWS):
+        low, high = min(low, values[i]), max(high, values[i])
+    extent = high - low
+    if extent == 0.0:
+        return True  # it differs only on rows that are not among these, which say nothing then
+    if not (extent < math.inf):
+        return False
+    lowest, highest = low - _FAR * extent, high + _FAR * extent
+    far = 0
+    for i in range(PROBE_ROWS, 2 * PROBE_ROWS):
+        far += not (lowest <= values[i] <= highest)
+    if far > _MOST_FAR:
+        return False
+    mean = 0.0
+    for i in range(PROBE_ROWS):
+        mean += (values[i] - low) / PROBE_ROWS
+    squares = 0.0
+    for i in range(PROBE_ROWS):
+        # In units of the extent, so that nothing overflows.
+        distance = (values[i] - low - mean) / extent
+        squares += distance * distance
+    most = _CHANGE * extent * math.sqrt(squares / PROBE_ROWS)
+    changed = 0
+    for i in range(PROBE_ROWS, 2 * PROBE_ROWS):
+        changed += not (abs(values[i + PROBE_ROWS] - values[i]) <= most)
+    return changed <= _MOST_CHANGED
