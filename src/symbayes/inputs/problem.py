@@ -112,6 +112,7 @@ class Problem:
             feature_concentration=self._concentration(self.feature_weights, _RELEVANT_COLUMNS),
             log_terms=log_terms,
             move_shape=np.array(move_shape, dtype=float),
+            nesting=np.array([tree.nesting_price], dtype=float),
         )
 
     def _concentration(self, weights: np.ndarray, most: float) -> np.ndarray:
@@ -144,6 +145,7 @@ class Problem:
             dots=zeros(slots),
             slots=np.arange(slots),
             n_terms=np.array([-1 - start]),
+            nested=zeros(1, np.int64),
             numbers=zeros(ALL_NUMBERS),
             counts=zeros((3, N_MOVES), np.int64),
         )

@@ -37,7 +37,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     names, used = feature_names(model), table.used
     tree_prior = model.tree_prior or TreePrior()
     if isinstance(sampler, PaperSampler):
-        tree_prior = replace(tree_prior, sensible=False)  # which the paper does not ask for
+        tree_prior = replace(tree_prior, sensible=False, nesting_price=0.0)  # as the paper has it
     by_column = resolve_feature_weights(model.feature_weights, names, used)
     check_buildable(weights, tree_prior)
     if isinstance(terms, int) and terms >= len(table.y):

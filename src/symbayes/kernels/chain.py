@@ -43,6 +43,8 @@ class Chain(NamedTuple):
     """Slots of the terms in their order; the last two entries are slots for proposals."""
     n_terms: np.ndarray
     """The number of terms, one entry."""
+    nested: np.ndarray
+    """How many operators of all terms lie where they have their price (`nesting.py`), one entry."""
     numbers: np.ndarray
     """Log-likelihood, residual sum of squares, noise variance (paper's sampler). With delayed
     acceptance the first two are those of the part, and those of all rows follow; nan where the

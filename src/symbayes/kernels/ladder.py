@@ -15,6 +15,7 @@ from .chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS, Chain, Code
 from .compiling import entry_point, kernel, merged
 from .gibbs import update_scales, update_weights
 from .likelihood import collapsed_log_likelihood
+from .nesting import count_all_nested
 from .opcodes import LT
 from .run import KEPT, fit_given, keep_state, start
 from .step import accepted, step
@@ -61,6 +62,7 @@ def chain_at(chains, i):
         chains.dots[i],
         chains.slots[i],
         chains.n_terms[i],
+        chains.nested[i],
         chains.numbers[i],
         chains.counts[i],
     )
@@ -81,6 +83,7 @@ def prior_at(priors, i):
         priors.feature_concentration[i],
         priors.log_terms[i],
         priors.move_shape[i],
+        priors.nesting[i],
     )
 
 
@@ -233,8 +236,10 @@ def run_tempered(
     for t in range(n_replicas):
         r = ladder.replica[t]
         mode = Mode(ladder.power[t], ratio, optimised)
-        if not _ready(code, chain_at(chains, r), prior_at(priors, r), tables, mode, scratch):
+        chain = chain_at(chains, r)
+        if not _ready(code, chain, prior_at(priors, r), tables, mode, scratch):
             return -1
+        chain.nested[0] = count_all_nested(chain, chain.n_terms[0], scratch.where)
     for row in range(first, first + n_draws):
         for _ in range(rounds_per_draw):
             # Steps of every replica at its temperature, then swaps between neighbours.

@@ -68,7 +68,7 @@ def signatures() -> dict[str, Any]:
         """Return the type of one chain (n = 1), or of several in one set of arrays (n = 2)."""
         bits, nodes, ints, reals = (array(kind, n) for kind in (np.uint64, NODE, np.int64, float))
         counts = np.empty((0,) * n + (N_MOVES,), np.int64)
-        return typeof(Chain(bits, nodes, reals, reals, reals, ints, ints, reals, counts))
+        return typeof(Chain(bits, nodes, reals, reals, reals, ints, ints, ints, reals, counts))
 
     some_reals, some_ints = array(float), array(np.int64)
     data_example = Data(
