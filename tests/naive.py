@@ -163,6 +163,33 @@ def is_allowed(tree, max_depth=None, nesting=None):
     return True
 
 
+def are_sensible(values):
+    """Whether terms with these values on the probe rows, one row for each, are sensible."""
+    known, box, moved = np.split(values, 3, axis=1)
+    low, high = known.min(axis=1, keepdims=True), known.max(axis=1, keepdims=True)
+    extent = high - low
+    with np.errstate(all="ignore"):
+        far = ~((box >= low - 10 * extent) & (box <= high + 10 * extent))
+        deviation = extent[:, 0] * np.std((known - low) / extent, axis=1)
+        changed = ~(np.abs(moved - box) <= 0.5 * deviation[:, None])
+    some = (far.sum(axis=1) <= 6) & (changed.sum(axis=1) <= 4) | (extent[:, 0] == 0)
+    return np.isfinite(known).all(axis=1) & np.isfinite(extent[:, 0]) & some
+
+
+def count_nested(tree, waves=0, exponentials=0, power=1):
+    """How many operators of a tree lie where they have a price."""
+    name = BY_OPCODE[tree.op].name if tree.op else ""
+    power *= {"square": 2, "cube": 3}.get(name, 1)
+    nested = 0
+    if name in ("sin", "cos", "tan"):
+        nested, waves = int(waves > 0), waves + 1
+    elif name == "exp":
+        nested, exponentials = int(waves + exponentials > 0), exponentials + 1
+    elif name in ("square", "cube"):
+        nested = int(power > 6)
+    return nested + sum(count_nested(c, waves, exponentials, power) for c in tree.children)
+
+
 class TooLarge(Exception):
     pass
 

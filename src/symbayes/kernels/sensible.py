@@ -43,6 +43,8 @@ def has_sensible_values(values):
     """Return whether a term with these values on the probe rows is sensible."""
     low, high = math.inf, -math.inf
     for i in range(PROBE_ROWS):
+        if not (abs(values[i]) < math.inf):
+            return False
         low, high = min(low, values[i]), max(high, values[i])
     extent = high - low
     if extent == 0.0:
