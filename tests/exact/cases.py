@@ -166,9 +166,12 @@ def run(
     else:
         worst = int(np.argmin(space.probability))
         trees = [tree.copy() for tree in space.states[worst]]
-        for tree in trees:
-            for node in tree.transforms():
-                node.a, node.b = 2.5, -1.5
+        nodes_of_constants = [node for tree in trees for node in tree.transforms()]
+        constants = [(2.5, -1.5)] * len(nodes_of_constants)
+        if case.sensible:  # not all constants are possible
+            constants = space.prepared["draw"](worst, rng)[0]
+        for node, (a, b) in zip(nodes_of_constants, constants, strict=True):
+            node.a, node.b = a, b
         nodes, terms = space.pack(trees)[None, :], np.array([len(trees)])
         scales, noise = np.ones((1, 2)), np.ones(1)
         prior = problem.new_prior(case.move_shape)

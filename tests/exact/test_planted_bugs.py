@@ -236,6 +236,40 @@ BUGS = {
         "levels": ("        if levels > limits[0]:\n            return False\n", ""),
         "operators inside": ("inside > limits[", "inside > 1 + limits["),
     }),
+    **_bugs("sensible terms", "step.py", "sensible", "grow-prune", {
+        "new": ("for i in range(n_new):", "for i in range(0):"),
+    }),
+    **_bugs("sensible terms", "step.py", "sensible-two", "exchange", {
+        "second": ("for i in range(n_new):", "for i in range(min(1, n_new)):"),
+    }, steps=1_000),
+    **_bugs("sensible terms", "step.py", "sensible-hot", "insert-delete", {
+        "at every temperature": (
+            "if not _new_terms_are_sensible(",
+            "if mode.power == 1.0 and not _new_terms_are_sensible("),
+    }),
+    **_bugs("sensible terms", "step.py", "sensible-part", "grow-prune", {
+        "before all rows": (
+            "if not _new_terms_are_sensible(",
+            "if not sees_all(power, ratio) and not _new_terms_are_sensible("),
+    }),
+    **_bugs("sensible terms", "sensible.py", "sensible", "grow-prune", {
+        "far": ("if far > _MOST_FAR:", "if False:"),
+        "changed": ("return changed <= _MOST_CHANGED", "return True"),
+    }),
+    **_bugs("sensible terms", "likelihood.py", "sensible", "birth-death", {
+        "that cancel": ("if not (allow or size <= data.most_size):", "if False:"),
+    }),
+    **_bugs("sensible terms", "all_rows.py", "sensible-part", "birth-death", {
+        "that cancel": ("if not (size <= whole.most_size):", "if False:"),
+    }),
+    **_bugs("price", "step.py", "price", "insert-delete", {
+        "of the proposal": ("before - price * nested, nested", "before, nested"),
+        "of the state": ("before = price * chain.nested[0]", "before = 0.0"),
+        "noted": ("    chain.nested[0] = nested\n", ""),
+    }),
+    **_bugs("price", "step.py", "price-hot", "insert-delete", {
+        "at every temperature": ("prior.nesting[0], chain", "power * prior.nesting[0], chain"),
+    }),
     **_bugs("known terms", "likelihood.py", "known", "grow-prune", {
         "projection": (
             "outside = _project_out(values, offset, data.known, n)", "outside = centred"),
@@ -257,7 +291,7 @@ ONLY_IN = {
     "weights": "weights", "scales": "scales", "swap": "swap",
     "expansion": "paper", "shrinkage": "paper", "jump": "paper", "paper's scales": "paper",
     "second stage": "part", "limit": "limited", "allowed trees": "shallow",
-    "known terms": "known",
+    "known terms": "known", "sensible terms": "sensible", "price": "price",
 }  # fmt: skip
 
 

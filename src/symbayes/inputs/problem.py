@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from ..formula.operators import OPERATORS
+from ..formula.trees import evaluate_trees
 from ..kernels import opcodes
 from ..kernels.chain import (
     ALL_NUMBERS,
@@ -25,7 +26,7 @@ from ..kernels.evaluate import BLOCK, padded, stack_slots
 from ..kernels.moves.choice import N_MOVES
 from ..kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from ..kernels.rng import seed_state
-from ..kernels.sensible import PROBE_ROWS
+from ..kernels.sensible import PROBE_ROWS, has_sensible_values
 from ..kernels.tree import NODE, SWAPS, UNLIMITED, MoveScratch
 from ..kernels.tree_prior import Prior
 from .prior import NoisePrior, StatePrior, TermsPrior, TreePrior
@@ -132,6 +133,12 @@ class Problem:
             self.feature_weights,
             self._concentration(self.feature_weights, _RELEVANT_COLUMNS),
         )
+
+    def are_sensible(self, trees: Sequence[np.ndarray]) -> bool:
+        """Return whether the kernels would take these terms for sensible functions."""
+        probe = self.data.probe.reshape(-1, 3 * PROBE_ROWS)
+        inner = [tree for tree in trees if len(tree) > 1 and len(probe)]
+        return all(map(has_sensible_values, evaluate_trees(inner, probe).tolist()))
 
     def new_chain(self, seed: np.random.SeedSequence) -> Chain:
         """Return a chain that has not started (see `kernels.run`)."""

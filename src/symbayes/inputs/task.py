@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..cautions import DataWarning
 from ..formula.operators import operator_weights
 from .parameters import check_parameters, check_seed, terms_for
 from .prior import TreePrior, check_buildable, noise_prior, resolve_feature_weights
@@ -63,4 +65,12 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
         problem.max_nodes,
         (terms, terms) if isinstance(terms, int) else (0, terms.most),
     )
+    for text, trees in zip(model.initial_formulas or (), guesses, strict=True):
+        if not problem.are_sensible(trees):
+            message = (
+                f"initial_formulas: {str(text)!r} is left out, since a term of it is not sensible: "
+                "on other rows of the box of X it explodes, has no value or oscillates faster than "
+                "the rows can tell; tree_prior=TreePrior(sensible=False) allows it"
+            )
+            warnings.warn(DataWarning(message), stacklevel=3)
     return Task(sampler, random_state, table, problem, guesses)

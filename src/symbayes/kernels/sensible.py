@@ -35,10 +35,9 @@ def is_sensible(evaluate, nodes, root, probe, scratch):
         return True
     values, n_rows = scratch.probe, 3 * PROBE_ROWS
     evaluate(nodes, root, probe, n_rows, 0, n_rows, values, 0, scratch.stack, scratch.where)
-    return has_sensible_values(values)
+    return _has_sensible_values(values)
 
 
-@kernel
 def has_sensible_values(values):
     """Return whether a term with these values on the probe rows is sensible."""
     low, high = math.inf, -math.inf
@@ -70,3 +69,6 @@ def has_sensible_values(values):
     for i in range(PROBE_ROWS, 2 * PROBE_ROWS):
         changed += not (abs(values[i + PROBE_ROWS] - values[i]) <= most)
     return changed <= _MOST_CHANGED
+
+
+_has_sensible_values = kernel(has_sensible_values)
