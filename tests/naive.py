@@ -167,13 +167,33 @@ def are_sensible(values):
     """Whether terms with these values on the probe rows, one row for each, are sensible."""
     known, box, moved = np.split(values, 3, axis=1)
     low, high = known.min(axis=1, keepdims=True), known.max(axis=1, keepdims=True)
-    extent = high - low
     with np.errstate(all="ignore"):
+        extent = high - low
         far = ~((box >= low - 10 * extent) & (box <= high + 10 * extent))
         deviation = extent[:, 0] * np.std((known - low) / extent, axis=1)
         changed = ~(np.abs(moved - box) <= 0.5 * deviation[:, None])
     some = (far.sum(axis=1) <= 6) & (changed.sum(axis=1) <= 4) | (extent[:, 0] == 0)
     return np.isfinite(known).all(axis=1) & np.isfinite(extent[:, 0]) & some
+
+
+def keep_digits(total, first, second):
+    """Whether sums do not cancel too far, given values of them and of their parts, in rows."""
+    with np.errstate(all="ignore"):
+        total, first, second = (np.ptp(values, axis=1) for values in (total, first, second))
+        return (1000 * total >= first) & (1000 * total >= second)
+
+
+def is_sensible(tree, rows):
+    """Whether a tree is sensible on probe rows."""
+    if not tree.op:
+        return True
+    values = {id(node): evaluate(node, rows)[None] for node in tree.preorder()}
+    result = bool(are_sensible(values[id(tree)])[0])
+    for node in tree.operators():
+        if node.op in (opcodes.ADD, opcodes.SUB):
+            known = [values[id(part)][:, : len(rows) // 3] for part in (node, *node.children)]
+            result &= bool(keep_digits(*known)[0])
+    return result
 
 
 def count_nested(tree, waves=0, exponentials=0, power=1):

@@ -226,9 +226,16 @@ def _are_sensible(state, constants, probe, n_columns):
         transforms = tree.transforms()
         position = {id(node): used + i for i, node in enumerate(transforms)}
         used += len(transforms)
-        if tree.op:
-            some = constants if transforms else constants[:1]
-            result &= naive.are_sensible(_evaluate(tree, some, rows, position))
+        if not tree.op:
+            continue
+        some = constants if transforms else constants[:1]
+        result &= naive.are_sensible(_evaluate(tree, some, rows, position))
+        for node in tree.operators():
+            if node.op in (opcodes.ADD, opcodes.SUB):
+                parts = (node, *node.children)
+                result &= naive.keep_digits(
+                    *(_evaluate(part, some, rows[: len(rows) // 3], position) for part in parts)
+                )
     return result
 
 

@@ -252,8 +252,10 @@ BUGS = {
             "if not _new_terms_are_sensible(",
             "if not sees_all(power, ratio) and not _new_terms_are_sensible("),
     }),
-    **_bugs("sensible terms", "sensible.py", "sensible", "grow-prune", {
+    **_bugs("sensible terms", "sensible.py", "sensible-sums", "birth-death", {
         "far": ("if far > _MOST_FAR:", "if False:"),
+    }),
+    **_bugs("sensible terms", "sensible.py", "sensible", "grow-prune", {
         "changed": ("return changed <= _MOST_CHANGED", "return True"),
     }),
     **_bugs("sensible terms", "likelihood.py", "sensible", "birth-death", {

@@ -85,9 +85,10 @@ SENSIBLE_PART = replace(PART, sensible=True)
 SENSIBLE_WAVES = replace(WAVES, sensible=True)
 HOT_SENSIBLE = replace(SENSIBLE, temperature=0.3)
 # Waves in waves have a price.
-PRICE = Case("collapsed", (2, 0.5), max_nodes=5, n_features=1, price=2.0)
-HOT_PRICE = replace(PRICE, temperature=0.3, part=4)
-TWO_PRICE = replace(TWO, price=1.5)
+PRICE = Case("collapsed", 1, max_nodes=6, n_features=1, temperature=0.5, price=1.0)
+HOT_PRICE = replace(PRICE, temperature=0.2)
+PRICE_PART = Case("collapsed", (2, 0.5), max_nodes=5, n_features=1, price=1.0, part=4)
+TWO_PRICE = replace(TWO, price=1.0)
 PAPER = Case("plug-in", 1)
 PAPER_LT = Case("plug-in", 2, "lt", max_nodes=3, n_features=1)
 
@@ -127,8 +128,9 @@ COMBINATIONS = [
     *[(SENSIBLE_PART, m) for m in ("grow-prune", "birth-death")],
     *[(SENSIBLE_WAVES, m) for m in ("stay", "newton", "insert-delete")],
     (HOT_SENSIBLE, "insert-delete"),
-    *[(PRICE, m) for m in ("grow-prune", "insert-delete", "birth-death", "reassign-operator")],
+    *[(PRICE, m) for m in ("grow-prune", "insert-delete", "reassign-operator")],
     (HOT_PRICE, "insert-delete"),
+    *[(PRICE_PART, m) for m in ("grow-prune", "birth-death")],
     (TWO_PRICE, "exchange"),
     (PAPER, "grow-prune"),
     (PAPER, "insert-delete"),

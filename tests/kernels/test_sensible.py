@@ -8,14 +8,16 @@ import pytest
 from symbayes.formula.parser import parse
 from symbayes.formula.trees import term_trees
 from symbayes.inputs.prior import StatePrior, TreePrior
-from symbayes.inputs.probe import probe_rows
-from symbayes.kernels.sensible import PROBE_ROWS, has_sensible_values
+from symbayes.inputs.probe import is_sensible, probe_rows
+from symbayes.kernels.sensible import PROBE_ROWS
 
 from .. import naive
 from ..problems import beliefs, posed, problem, table, tree
 from .calling import nested_in, sensible_values
 
-OPERATORS = {"+": 1, "*": 2, "/": 2, "exp": 2, "sin": 2, "cos": 1, "square": 2, "cube": 2, "lt": 3}
+OPERATORS = {
+    "+": 1, "-": 2, "*": 2, "/": 2, "exp": 2, "sin": 2, "cos": 1, "square": 2, "cube": 2, "lt": 3,
+}  # fmt: skip
 RNG = np.random.default_rng(0)
 AGE = RNG.integers(18, 80, 300).astype(float)
 TIME, POSITION, OTHER = RNG.uniform(0.0, 1.0, (3, 300))
@@ -42,13 +44,14 @@ def drawn_trees(n, max_nodes=12):
 def test_like_the_definition():
     X = np.random.default_rng(1).uniform(-2, 2, (50, 2))
     probe = probe_rows(X.T)
+    rows = probe.reshape(2, -1).T
     answers = []
     for drawn in drawn_trees(800):
-        values = naive.evaluate(drawn, probe.reshape(2, -1).T)
+        values = naive.evaluate(drawn, rows)
         if drawn.op:
-            answers.append(bool(sensible_values(values)))
-            assert answers[-1] == naive.are_sensible(values[None])[0]
-            assert answers[-1] == has_sensible_values(values.tolist())
+            assert bool(sensible_values(values)) == naive.are_sensible(values[None])[0]
+            answers.append(is_sensible(naive.to_nodes(drawn), probe))
+            assert answers[-1] == naive.is_sensible(drawn, rows)
     assert 100 < sum(answers) < len(answers) - 100
 
 
@@ -102,6 +105,7 @@ SENSIBLE = [
     "rare*age",
     "exp(rare)",
     "sqrt(2 + time - position - other)",
+    "exp(sqrt(age**2 + 100) - age)",
     "1e300*time**2",
     "1e-300*age**2",
 ]
@@ -112,6 +116,8 @@ NOT = [
     "tan(exp(age))",
     "sqrt(time - position)",
     "log(time - position)",
+    "exp(sqrt(age**2 + 1) - age)",
+    "time*(age + 1e-5*other - age)",
 ]
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.sensible import PROBE_ROWS
+from ..formula.trees import evaluate_trees, state_size
+from ..kernels import opcodes
+from ..kernels.sensible import MOST_CANCELLED, PROBE_ROWS, has_sensible_values
 from .validation import some_of
 
 # Rows that values are taken from; they stand for all others.
@@ -40,3 +42,21 @@ def probe_rows(columns: np.ndarray) -> np.ndarray:
         outside = (box + moves < values.min()) | (box + moves > values.max())
         moved[:] = box + np.where(outside, -moves, moves)
     return probe.reshape(-1)
+
+
+def is_sensible(tree: np.ndarray, probe: np.ndarray) -> bool:
+    """Return whether the kernels would take a term for a sensible function."""
+    if len(tree) == 1 or len(probe) == 0:
+        return True
+    rows = probe.reshape(-1, 3 * PROBE_ROWS)
+    if not has_sensible_values(evaluate_trees([tree], rows)[0].tolist()):
+        return False
+    known = np.ascontiguousarray(rows[:, :PROBE_ROWS])
+    for i in np.flatnonzero((tree["op"] == opcodes.ADD) | (tree["op"] == opcodes.SUB)):
+        second = i + 1 + state_size(tree[i + 1 :], 1)
+        with np.errstate(all="ignore"):
+            values = evaluate_trees([tree[i:], tree[i + 1 :], tree[second:]], known)
+            total, *parts = np.ptp(values, axis=1)
+        if not MOST_CANCELLED * total >= max(parts):
+            return False
+    return True

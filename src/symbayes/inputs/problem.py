@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from ..formula.operators import OPERATORS
-from ..formula.trees import evaluate_trees
 from ..kernels import opcodes
 from ..kernels.chain import (
     ALL_NUMBERS,
@@ -26,11 +25,11 @@ from ..kernels.evaluate import BLOCK, padded, stack_slots
 from ..kernels.moves.choice import N_MOVES
 from ..kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from ..kernels.rng import seed_state
-from ..kernels.sensible import PROBE_ROWS, has_sensible_values
+from ..kernels.sensible import MOST_CANCELLED, PROBE_ROWS
 from ..kernels.tree import NODE, SWAPS, UNLIMITED, MoveScratch
 from ..kernels.tree_prior import Prior
 from .prior import NoisePrior, StatePrior, TermsPrior, TreePrior
-from .probe import probe_rows
+from .probe import is_sensible, probe_rows
 from .user_formulas import orthonormal, without
 from .validation import Table, padded_columns, some_of
 
@@ -41,9 +40,6 @@ _RELEVANT_COLUMNS = 4.0
 # Constants a model may have for each row. Where there are as many as rows, a formula goes through
 # all of them whatever the noise, and its likelihood has no bound: it would be certain, and wrong.
 _CONSTANTS_PER_ROW = 0.4
-# How many times larger than the response all terms together may be: beyond that they cancel, and
-# a reader would have to subtract large numbers that are nearly the same.
-_MOST_CANCELLED = 100.0
 
 
 @dataclass(frozen=True)
@@ -136,9 +132,7 @@ class Problem:
 
     def are_sensible(self, trees: Sequence[np.ndarray]) -> bool:
         """Return whether the kernels would take these terms for sensible functions."""
-        probe = self.data.probe.reshape(-1, 3 * PROBE_ROWS)
-        inner = [tree for tree in trees if len(tree) > 1 and len(probe)]
-        return all(map(has_sensible_values, evaluate_trees(inner, probe).tolist()))
+        return all(is_sensible(tree, self.data.probe) for tree in trees)
 
     def new_chain(self, seed: np.random.SeedSequence) -> Chain:
         """Return a chain that has not started (see `kernels.run`)."""
@@ -315,7 +309,7 @@ def make_problem(
         most_constants=max(_CONSTANTS_PER_ROW * n - len(known), fewest),
         limits=_limits(tree_prior),
         probe=probe,
-        most_size=_MOST_CANCELLED * np.sqrt(n) if tree_prior.sensible else np.inf,
+        most_size=MOST_CANCELLED * np.sqrt(n) if tree_prior.sensible else np.inf,
         known=basis.reshape(-1),
         is_part=False,
     )

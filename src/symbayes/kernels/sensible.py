@@ -1,9 +1,12 @@
-"""Whether a term is a sensible function: its values on rows that are not in the table.
+"""Whether a term is a sensible function, also on rows that are not in the table.
 
 A term that no reader would believe may well fit: `cos(exp(age))` can be made to go through a lot of
 rows. What gives it away are other rows, near by or elsewhere in the same box. Probe rows are of
 three kinds, `PROBE_ROWS` each, one kind after the other: rows of the table; rows of its box, each
 value from a row of its own; and those again, every value moved a little (`inputs/probe.py`).
+
+Nor does a reader believe `x - sqrt(x**2 - 1)`, of which next to nothing is left where x is large:
+a sum inside a term must not cancel further than terms may cancel each other (`Data.most_size`).
 
 The answer is a function of the tree alone, since probe rows stay the same: it is a part of the
 prior, like the limits on trees.
@@ -12,6 +15,8 @@ prior, like the limits on trees.
 import math
 
 from .compiling import kernel
+from .opcodes import ADD, SUB
+from .tree import subtree_end
 
 #: Rows of each of the three kinds.
 PROBE_ROWS = 64
@@ -23,6 +28,9 @@ _MOST_FAR = 6
 # but some rows of the box.
 _CHANGE = 0.5
 _MOST_CHANGED = 4
+#: A sum may be this many times smaller than what it is made of, and the response so much smaller
+#: than its terms. So a parabola in years may be written as a polynomial, and little else.
+MOST_CANCELLED = 1000.0
 
 
 @kernel
@@ -35,7 +43,33 @@ def is_sensible(evaluate, nodes, root, probe, scratch):
         return True
     values, n_rows = scratch.probe, 3 * PROBE_ROWS
     evaluate(nodes, root, probe, n_rows, 0, n_rows, values, 0, scratch.stack, scratch.where)
-    return _has_sensible_values(values)
+    if not _has_sensible_values(values):
+        return False
+    for i in range(root, subtree_end(nodes, root)):
+        if nodes[i]["op"] == ADD or nodes[i]["op"] == SUB:
+            total = _extent(evaluate, nodes, i, probe, scratch)
+            first = _extent(evaluate, nodes, i + 1, probe, scratch)
+            second = _extent(evaluate, nodes, subtree_end(nodes, i + 1), probe, scratch)
+            if not _keeps_digits(total, first, second):
+                return False
+    return True
+
+
+@kernel
+def _extent(evaluate, nodes, root, probe, scratch):
+    """Return the range of a part of a tree on the rows of the table that are probe rows."""
+    values, n_rows = scratch.probe, 3 * PROBE_ROWS
+    evaluate(nodes, root, probe, n_rows, 0, PROBE_ROWS, values, 0, scratch.stack, scratch.where)
+    low, high = math.inf, -math.inf
+    for i in range(PROBE_ROWS):
+        low, high = min(low, values[i]), max(high, values[i])
+    return high - low
+
+
+@kernel
+def _keeps_digits(total, first, second):
+    """Return whether a sum of this range does not cancel too far, given the ranges of its parts."""
+    return MOST_CANCELLED * total >= max(first, second)
 
 
 def has_sensible_values(values):
