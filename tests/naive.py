@@ -180,7 +180,7 @@ def keep_digits(total, first, second):
     """Whether sums do not cancel too far, given values of them and of their parts, in rows."""
     with np.errstate(all="ignore"):
         total, first, second = (np.ptp(values, axis=1) for values in (total, first, second))
-        return (1000 * total >= first) & (1000 * total >= second)
+        return (300 * total >= first) & (300 * total >= second)
 
 
 def is_sensible(tree, rows):
