@@ -268,7 +268,7 @@ BUGS = {
         "of the proposal": ("before - price * nested, nested", "before, nested"),
         "of the state": ("before = price * chain.nested[0]", "before = 0.0"),
         "noted": ("    chain.nested[0] = nested\n", ""),
-    }),
+    }, steps=200),
     **_bugs("price", "step.py", "price-hot", "insert-delete", {
         "at every temperature": ("prior.nesting[0], chain", "power * prior.nesting[0], chain"),
     }),

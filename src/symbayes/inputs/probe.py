@@ -14,9 +14,11 @@ from .validation import some_of
 
 # Rows that values are taken from; they stand for all others.
 _MOST_ROWS = 2000
-# A move is this part of the spread of a column, or less: one over the number of values it has. So a
-# wave that moves turn upside down has fewer than about five rows for each of its periods.
-_MOVE = 0.01
+# A move is this part of the way to the next value that the column has, whatever the units and the
+# tails of a column are. A wave that a move changes a lot has fewer than five values per period.
+_MOVE = 0.3
+# With fewer different values the move is as much smaller.
+_FEW_VALUES = 100
 
 
 def probe_rows(columns: np.ndarray) -> np.ndarray:
@@ -33,14 +35,13 @@ def probe_rows(columns: np.ndarray) -> np.ndarray:
     for values, (known, box, moved) in zip(columns, probe, strict=True):
         known[:] = values[own]
         box[:] = values[rng.integers(n, size=PROBE_ROWS)]
-        # In units of the largest, so that squares neither overflow nor vanish.
-        unit = np.abs(values).max()
-        spread = unit * np.std(values / unit)
-        move = min(_MOVE, 1.0 / len(np.unique(values))) * spread
-        moves = move * rng.choice([-1.0, 1.0], size=PROBE_ROWS)
+        different = np.unique(values)
+        m = len(different)
+        at = np.searchsorted(different, box)
+        move = _MOVE * min(1.0, m / _FEW_VALUES) * rng.choice([-1.0, 1.0], size=PROBE_ROWS)
         # Not out of the box: there may be no root, and no logarithm.
-        outside = (box + moves < values.min()) | (box + moves > values.max())
-        moved[:] = box + np.where(outside, -moves, moves)
+        outside = (at + move < 0) | (at + move > m - 1)
+        moved[:] = np.interp(at + np.where(outside, -move, move), np.arange(m), different)
     return probe.reshape(-1)
 
 

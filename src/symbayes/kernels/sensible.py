@@ -29,8 +29,8 @@ _MOST_FAR = 6
 _CHANGE = 0.5
 _MOST_CHANGED = 4
 #: A sum may be this many times smaller than what it is made of, and the response so much smaller
-#: than its terms: a parabola in kelvins may be written as a polynomial, but no law as the difference
-#: of two terms that are nearly the same.
+#: than its terms: a parabola in kelvins may be a polynomial, but no law is to be the difference of
+#: two terms that are nearly the same.
 MOST_CANCELLED = 300.0
 
 
