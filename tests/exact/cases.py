@@ -104,7 +104,7 @@ def _coarse_probe(X: np.ndarray) -> np.ndarray:
     i = np.arange(PROBE_ROWS)
     known = X[i % n_rows]
     picks = [(i * (j + 1) + i // n_rows) % n_rows for j in range(n_columns)]
-    scale = np.where(i[:, None] % 8 == 0, 6.0, 1.5)  # a few rows are far away
+    scale = np.where(i[:, None] % 4 == 0, 6.0, 1.5)  # a few rows are far away
     box = scale * np.column_stack([column[pick] for column, pick in zip(X.T, picks, strict=True)])
     moved = box + np.where(scale < 2.0, 0.12, 0.0) * (-1.0) ** i[:, None]
     return np.vstack([known, box, moved]).T.reshape(-1)

@@ -264,12 +264,12 @@ BUGS = {
     **_bugs("sensible terms", "all_rows.py", "sensible-part", "birth-death", {
         "that cancel": ("if not (size <= whole.most_size):", "if False:"),
     }),
-    **_bugs("price", "step.py", "price", "insert-delete", {
+    **_bugs("price", "step.py", "price", "reassign-operator", {
         "of the proposal": ("before - price * nested, nested", "before, nested"),
         "of the state": ("before = price * chain.nested[0]", "before = 0.0"),
         "noted": ("    chain.nested[0] = nested\n", ""),
-    }, steps=200),
-    **_bugs("price", "step.py", "price-hot", "insert-delete", {
+    }),
+    **_bugs("price", "step.py", "price-hot", "reassign-operator", {
         "at every temperature": ("prior.nesting[0], chain", "power * prior.nesting[0], chain"),
     }),
     **_bugs("known terms", "likelihood.py", "known", "grow-prune", {

@@ -129,7 +129,7 @@ COMBINATIONS = [
     *[(SENSIBLE_WAVES, m) for m in ("stay", "newton", "insert-delete")],
     (HOT_SENSIBLE, "insert-delete"),
     *[(PRICE, m) for m in ("grow-prune", "insert-delete", "reassign-operator")],
-    (HOT_PRICE, "insert-delete"),
+    *[(HOT_PRICE, m) for m in ("insert-delete", "reassign-operator")],
     *[(PRICE_PART, m) for m in ("grow-prune", "birth-death")],
     (TWO_PRICE, "exchange"),
     (PAPER, "grow-prune"),
