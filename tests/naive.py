@@ -193,6 +193,10 @@ def is_sensible(tree, rows):
         if node.op in (opcodes.ADD, opcodes.SUB):
             known = [values[id(part)][:, : len(rows) // 3] for part in (node, *node.children)]
             result &= bool(keep_digits(*known)[0])
+        if node.op == opcodes.EXP:
+            with np.errstate(all="ignore"):
+                inside = values[id(node.children[0])][:, : len(rows) // 3]
+                result &= bool(np.ptp(inside) <= 200)
     return result
 
 

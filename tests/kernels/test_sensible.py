@@ -95,6 +95,9 @@ SENSIBLE = [
     "1/(time - 1.02)",
     "log(time)/(position - other)",
     "exp(12*time)",
+    "exp(40*time)",
+    "exp(-50*(time - 0.3)**2)",
+    "1/(1 + exp(100*(time - 0.3)))",
     "exp(12*time)*position",
     "sin(40*time)",
     "sin(10*(time - position))",
@@ -117,6 +120,7 @@ NOT = [
     "sqrt(time - position)",
     "log(time - position)",
     "exp(sqrt(age**2 + 1) - age)",
+    "age*exp(-5*age)",
     "time*(age + 1e-5*other - age)",
 ]
 

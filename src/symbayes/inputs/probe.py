@@ -9,7 +9,7 @@ import numpy as np
 
 from ..formula.trees import evaluate_trees, state_size
 from ..kernels import opcodes
-from ..kernels.sensible import MOST_CANCELLED, PROBE_ROWS, has_sensible_values
+from ..kernels.sensible import MOST_CANCELLED, MOST_IN_EXP, PROBE_ROWS, has_sensible_values
 from .validation import some_of
 
 # Rows that values are taken from; they stand for all others.
@@ -53,11 +53,15 @@ def is_sensible(tree: np.ndarray, probe: np.ndarray) -> bool:
     if not has_sensible_values(evaluate_trees([tree], rows)[0].tolist()):
         return False
     known = np.ascontiguousarray(rows[:, :PROBE_ROWS])
-    for i in np.flatnonzero((tree["op"] == opcodes.ADD) | (tree["op"] == opcodes.SUB)):
-        second = i + 1 + state_size(tree[i + 1 :], 1)
+    for i in np.flatnonzero(np.isin(tree["op"], (opcodes.ADD, opcodes.SUB, opcodes.EXP))):
+        parts = [tree[i + 1 :]]
+        if tree[i]["op"] != opcodes.EXP:
+            parts += [tree[i + 1 + state_size(tree[i + 1 :], 1) :], tree[i:]]
         with np.errstate(all="ignore"):
-            values = evaluate_trees([tree[i:], tree[i + 1 :], tree[second:]], known)
-            total, *parts = np.ptp(values, axis=1)
-        if not MOST_CANCELLED * total >= max(parts):
+            first, *others = np.ptp(evaluate_trees(parts, known), axis=1)
+        if not others:
+            if not first <= MOST_IN_EXP:
+                return False
+        elif not MOST_CANCELLED * others[1] >= max(first, others[0]):
             return False
     return True

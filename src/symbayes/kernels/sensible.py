@@ -6,7 +6,8 @@ three kinds, `PROBE_ROWS` each, one kind after the other: rows of the table; row
 value from a row of its own; and those again, every value moved a little (`inputs/probe.py`).
 
 Nor does a reader believe `x - sqrt(x**2 - 1)`, of which next to nothing is left where x is large:
-a sum inside a term must not cancel further than terms may cancel each other (`Data.most_size`).
+a sum inside a term must not cancel further than terms may cancel each other (`Data.most_size`). And
+`exp(-x)` must not span hundreds of orders of magnitude.
 
 The answer is a function of the tree alone, since probe rows stay the same: it is a part of the
 prior, like the limits on trees.
@@ -15,7 +16,7 @@ prior, like the limits on trees.
 import math
 
 from .compiling import kernel
-from .opcodes import ADD, SUB
+from .opcodes import ADD, EXP, SUB
 from .tree import subtree_end
 
 #: Rows of each of the three kinds.
@@ -32,6 +33,8 @@ _MOST_CHANGED = 4
 #: than its terms: a parabola in kelvins may be a polynomial, but no law is to be the difference of
 #: two terms that are nearly the same.
 MOST_CANCELLED = 300.0
+#: The range of what stands in an exponential: more, and a few rows are all that it tells.
+MOST_IN_EXP = 200.0
 
 
 @kernel
@@ -47,7 +50,10 @@ def is_sensible(evaluate, nodes, root, probe, scratch):
     if not _has_sensible_values(values):
         return False
     for i in range(root, subtree_end(nodes, root)):
-        if nodes[i]["op"] == ADD or nodes[i]["op"] == SUB:
+        if nodes[i]["op"] == EXP:
+            if not (_extent(evaluate, nodes, i + 1, probe, scratch) <= MOST_IN_EXP):
+                return False
+        elif nodes[i]["op"] == ADD or nodes[i]["op"] == SUB:
             total = _extent(evaluate, nodes, i, probe, scratch)
             first = _extent(evaluate, nodes, i + 1, probe, scratch)
             second = _extent(evaluate, nodes, subtree_end(nodes, i + 1), probe, scratch)
