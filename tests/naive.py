@@ -163,6 +163,57 @@ def is_allowed(tree, max_depth=None, nesting=None):
     return True
 
 
+def are_sensible(values):
+    """Whether terms with these values on the probe rows, one row for each, are sensible."""
+    known, box, moved = np.split(values, 3, axis=1)
+    low, high = known.min(axis=1, keepdims=True), known.max(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        extent = high - low
+        far = ~((box >= low - 10 * extent) & (box <= high + 10 * extent))
+        deviation = extent[:, 0] * np.std((known - low) / extent, axis=1)
+        changed = ~(np.abs(moved - box) <= 0.5 * deviation[:, None])
+    some = (far.sum(axis=1) <= 6) & (changed.sum(axis=1) <= 4) | (extent[:, 0] == 0)
+    return np.isfinite(known).all(axis=1) & np.isfinite(extent[:, 0]) & some
+
+
+def keep_digits(total, first, second):
+    """Whether sums do not cancel too far, given values of them and of their parts, in rows."""
+    with np.errstate(all="ignore"):
+        total, first, second = (np.ptp(values, axis=1) for values in (total, first, second))
+        return (300 * total >= first) & (300 * total >= second)
+
+
+def is_sensible(tree, rows):
+    """Whether a tree is sensible on probe rows."""
+    if not tree.op:
+        return True
+    values = {id(node): evaluate(node, rows)[None] for node in tree.preorder()}
+    result = bool(are_sensible(values[id(tree)])[0])
+    for node in tree.operators():
+        if node.op in (opcodes.ADD, opcodes.SUB):
+            known = [values[id(part)][:, : len(rows) // 3] for part in (node, *node.children)]
+            result &= bool(keep_digits(*known)[0])
+        if node.op == opcodes.EXP:
+            with np.errstate(all="ignore"):
+                inside = values[id(node.children[0])][:, : len(rows) // 3]
+                result &= bool(np.ptp(inside) <= 200)
+    return result
+
+
+def count_nested(tree, waves=0, exponentials=0, power=1):
+    """How many operators of a tree lie where they have a price."""
+    name = BY_OPCODE[tree.op].name if tree.op else ""
+    power *= {"square": 2, "cube": 3}.get(name, 1)
+    nested = 0
+    if name in ("sin", "cos", "tan"):
+        nested, waves = int(waves > 0), waves + 1
+    elif name == "exp":
+        nested, exponentials = int(waves + exponentials > 0), exponentials + 1
+    elif name in ("square", "cube"):
+        nested = int(power > 6)
+    return nested + sum(count_nested(c, waves, exponentials, power) for c in tree.children)
+
+
 class TooLarge(Exception):
     pass
 

@@ -35,8 +35,13 @@ def problem(
     learn: bool = False,
     most_constants: float = math.inf,
     known: tuple[np.ndarray, ...] = (),
+    sensible: bool = False,
+    nesting_price: float = 0.0,
 ) -> Problem:
-    """Return a problem; the tables are so small that few constants would be allowed by default."""
+    """Return a problem; the tables are so small that few constants would be allowed by default.
+
+    Whether terms are sensible is asked only where that is tested, and so is a price of nesting.
+    """
     total = sum(operators.values())
     n_features = rows.X.shape[1]
     weights = np.ones(n_features) if feature_weights is None else np.asarray(feature_weights)
@@ -44,7 +49,7 @@ def problem(
         rows,
         {name: weight / total for name, weight in operators.items()},
         weights / weights.sum(),
-        tree_prior or TreePrior(),
+        replace(tree_prior or TreePrior(), sensible=sensible, nesting_price=nesting_price),
         noise_prior or NoisePrior(shape=4.0, scale=0.5),
         terms,
         learn,

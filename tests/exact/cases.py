@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.kernels.moves.choice import N_MOVES
+from symbayes.kernels.sensible import PROBE_ROWS
 from symbayes.kernels.tree import NODE
 
 from .. import problems
 from . import loops
 from .spaces import Space, enumerate_space, p_value
 
+# What coefficients may sum to in sensible cases, in units of the response.
+MOST_SIZE = 2.0
 # Every statistical test fails by chance with this probability, or less. There are under two hundred
 # of them, the slow ones included: one false alarm of the whole suite in 10,000 runs.
 FALSE_ALARM = 2e-7
@@ -53,6 +56,10 @@ class Case:
     """Known terms, as parts in preorder."""
     part: int = 0
     """Rows that proposals are judged on first, if any."""
+    sensible: bool = False
+    """Whether terms have to be sensible, on probe rows and by a limit that cut off a lot."""
+    price: float = 0.0
+    """The price of waves in waves and the like."""
 
     @property
     def name(self) -> str:
@@ -76,6 +83,10 @@ class Case:
             parts.append(f"{len(self.known)}-known")
         if self.part:
             parts.append(f"{self.part}-rows-first")
+        if self.sensible:
+            parts.append("sensible")
+        if self.price:
+            parts.append("price")
         return "-".join(parts)
 
     @property
@@ -85,6 +96,18 @@ class Case:
     @property
     def move_shape(self) -> tuple[float, float]:
         return (0.25, 3.0) if self.likelihood == "plug-in" else (0.5, 1.0)
+
+
+def _coarse_probe(X: np.ndarray) -> np.ndarray:
+    """Return probe rows so far away and so far apart that many small trees are not sensible."""
+    n_rows, n_columns = X.shape
+    i = np.arange(PROBE_ROWS)
+    known = X[i % n_rows]
+    picks = [(i * (j + 1) + i // n_rows) % n_rows for j in range(n_columns)]
+    scale = np.where(i[:, None] % 4 == 0, 6.0, 1.5)  # a few rows are far away
+    box = scale * np.column_stack([column[pick] for column, pick in zip(X.T, picks, strict=True)])
+    moved = box + np.where(scale < 2.0, 0.12, 0.0) * (-1.0) ** i[:, None]
+    return np.vstack([known, box, moved]).T.reshape(-1)
 
 
 @cache
@@ -108,7 +131,12 @@ def space_of(case: Case) -> Space:
         learn=case.learn,
         most_constants=case.most_constants,
         known=tuple(problems.tree(*parts) for parts in case.known),
+        nesting_price=case.price,
     )  # fmt: skip
+    if case.sensible:
+        data = problem.data
+        data = data._replace(probe=_coarse_probe(rows.X), most_size=MOST_SIZE * np.sqrt(data.n))
+        problem = replace(problem, data=data)
     temperature, n = case.temperature, len(rows.y)
     if case.part:
         problem = problem.in_two_stages(np.arange(case.part))
@@ -139,9 +167,12 @@ def run(
     else:
         worst = int(np.argmin(space.probability))
         trees = [tree.copy() for tree in space.states[worst]]
-        for tree in trees:
-            for node in tree.transforms():
-                node.a, node.b = 2.5, -1.5
+        nodes_of_constants = [node for tree in trees for node in tree.transforms()]
+        constants = [(2.5, -1.5)] * len(nodes_of_constants)
+        if case.sensible:  # not all constants are possible
+            constants = space.prepared["draw"](worst, rng)[0]
+        for node, (a, b) in zip(nodes_of_constants, constants, strict=True):
+            node.a, node.b = a, b
         nodes, terms = space.pack(trees)[None, :], np.array([len(trees)])
         scales, noise = np.ones((1, 2)), np.ones(1)
         prior = problem.new_prior(case.move_shape)

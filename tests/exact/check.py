@@ -31,6 +31,14 @@ CASES = {
     "known-part": test_stationarity.KNOWN_PART,
     "limited-part": test_stationarity.LIMITED_PART,
     "waves-part": test_stationarity.WAVES_PART,
+    "sensible": test_stationarity.SENSIBLE,
+    "sensible-sums": test_stationarity.SENSIBLE_SUMS,
+    "sensible-two": test_stationarity.SENSIBLE_TWO,
+    "sensible-part": test_stationarity.SENSIBLE_PART,
+    "sensible-hot": test_stationarity.HOT_SENSIBLE,
+    "price": test_stationarity.PRICE,
+    "price-hot": test_stationarity.HOT_PRICE,
+    "price-part": test_stationarity.PRICE_PART,
 }
 
 

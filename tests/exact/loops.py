@@ -20,6 +20,7 @@ from symbayes.kernels.gibbs import update_scales, update_weights
 from symbayes.kernels.ladder import fit_on_all_rows, swap_neighbours
 from symbayes.kernels.likelihood import collapsed_log_likelihood, plug_in_log_likelihood
 from symbayes.kernels.moves.choice import choose_for_constants, choose_jump, choose_move
+from symbayes.kernels.nesting import count_all_nested
 from symbayes.kernels.paper import paper_step_tree
 from symbayes.kernels.rng import integer
 from symbayes.kernels.step import step_move
@@ -55,6 +56,7 @@ def load_state(code, chain, data, scratch, nodes, row, n_terms, allow):
             target += 1
         rss = code.fit(code.evaluate, chain, k, k + 1, data, scratch, allow)
     chain.n_terms[0] = n_terms
+    chain.nested[0] = count_all_nested(chain, n_terms, scratch.where)
     chain.numbers[RSS] = rss
     return rss
 

@@ -132,6 +132,7 @@ def enumerate_space(
         for combination in itertools.product(range(len(trees)), repeat=n_terms):
             state = tuple(trees[i] for i in combination)
             log_prior = log_count + sum(log_tree[i] for i in combination)
+            log_prior -= problem.tree_prior.nesting_price * sum(map(naive.count_nested, state))
             if problem.learn:
                 log_prior += _log_urns(state, problem)
             log_likelihood, sample = _marginal(
@@ -193,10 +194,13 @@ def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, r
     constants[:, :, 0] = 1 + np.sqrt(scales[:, :1]) * rng.normal(size=(count, n_lt))
     constants[:, :, 1] = np.sqrt(scales[:, 1:]) * rng.normal(size=(count, n_lt))
     known = [naive.from_nodes(tree) for tree in problem.known]
-    rss, redundant = _residuals(
+    rss, redundant, sizes = _residuals(
         state, constants, X, naive.scaled(y, weights), weights, n_lt, known, in_part
     )
     possible = np.isfinite(rss)
+    if len(problem.data.probe):
+        possible &= _are_sensible(state, constants, problem.data.probe, X.shape[1])
+        possible &= (sizes <= problem.data.most_size) | in_part
     if likelihood == "collapsed":
         possible &= ~redundant if strict else True
         log_values = -0.5 * len(state) * math.log(1 + n) - 0.5 * (n - 1 + nu) * np.log(
@@ -213,8 +217,30 @@ def _marginal(state, problem, X, y, weights, likelihood, temperature, n_draws, r
     return top + math.log(values.mean()), (constants, scales, cumulative, rss)
 
 
+def _are_sensible(state, constants, probe, n_columns):
+    """Whether all terms are sensible, for many sets of constants at once."""
+    rows = probe.reshape(n_columns, -1).T
+    result = np.ones(len(constants), bool)
+    used = 0
+    for tree in state:
+        transforms = tree.transforms()
+        position = {id(node): used + i for i, node in enumerate(transforms)}
+        used += len(transforms)
+        if not tree.op:
+            continue
+        some = constants if transforms else constants[:1]
+        result &= naive.are_sensible(_evaluate(tree, some, rows, position))
+        for node in tree.operators():
+            if node.op in (opcodes.ADD, opcodes.SUB):
+                parts = (node, *node.children)
+                result &= naive.keep_digits(
+                    *(_evaluate(part, some, rows[: len(rows) // 3], position) for part in parts)
+                )
+    return result
+
+
 def _residuals(state, constants, X, y, weights, n_lt, known, in_part):
-    """Residual sums of squares for many sets of constants at once.
+    """Residual sums of squares, and sizes of the coefficients, for many sets of constants at once.
 
     In units of what the known terms leave of y; a column that is nothing beside them has none. In
     a part of the rows a column that is constant or nothing new is one of zeros.
@@ -267,9 +293,10 @@ def _residuals(state, constants, X, y, weights, n_lt, known, in_part):
         residual -= np.sum(residual * q, axis=1)[:, None] * q
         basis.append(q)
     rss = np.where(valid, np.sum(residual**2, axis=1), np.nan)
+    sizes = np.abs(target @ np.linalg.pinv(columns)).sum(axis=1)
     if not n_lt:
-        rss, redundant = np.repeat(rss, len(constants)), np.repeat(redundant, len(constants))
-    return rss, redundant
+        rss, redundant, sizes = (np.repeat(v, len(constants)) for v in (rss, redundant, sizes))
+    return rss, redundant, sizes
 
 
 def _evaluate(tree, constants, X, position):

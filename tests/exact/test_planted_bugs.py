@@ -180,7 +180,7 @@ BUGS = {
         "writings there": (" - catalogue.log_forms[there]\n", "\n"),
         "prior here": ("    gain -= log_prior_of_state(chain, prior, room)\n", ""),
         "prior there": ("    gain += log_prior_of_state(other, prior, room)\n", ""),
-        "number of terms": ("total = prior.log_terms[chain.n_terms[0]]", "total = 0.0"),
+        "number of terms": ("total = prior.log_terms[chain.n_terms[0]] -", "total = 0.0 -"),
         "shape": ("total += log_shape(", "total += 0.0 * log_shape("),
         "order of terms": ("at = integer(rng, k + 1)", "at = k"),
         "order of operands": ("if _commutes(op) and uniform(rng) < 0.5:", "if False:"),
@@ -194,6 +194,9 @@ BUGS = {
         "prior of constants": (
             "- 0.5 * (nu + n) * math.log1p(squares / (nu * lam))", "- 0.0"),
     }, steps=20),
+    **_bugs("teleport", "teleport.py", "price", "teleport", {
+        "price": (" - prior.nesting[0] * chain.nested[0]\n", "\n"),
+    }, steps=6),
     **_bugs("teleport", "teleport.py", "waves", "teleport", {
         "tails": ("drawn[i] = stretch * normal(rng)", "drawn[i] = normal(rng)"),
         "variances afterwards": ("        update_scales(chain, prior)\n", "        pass\n"),
@@ -269,6 +272,42 @@ BUGS = {
         "levels": ("        if levels > limits[0]:\n            return False\n", ""),
         "operators inside": ("inside > limits[", "inside > 1 + limits["),
     }),
+    **_bugs("sensible terms", "step.py", "sensible", "grow-prune", {
+        "new": ("for i in range(n_new):", "for i in range(0):"),
+    }),
+    **_bugs("sensible terms", "step.py", "sensible-two", "exchange", {
+        "second": ("for i in range(n_new):", "for i in range(min(1, n_new)):"),
+    }, steps=1_000),
+    **_bugs("sensible terms", "step.py", "sensible-hot", "insert-delete", {
+        "at every temperature": (
+            "if not _new_terms_are_sensible(",
+            "if mode.power == 1.0 and not _new_terms_are_sensible("),
+    }),
+    **_bugs("sensible terms", "step.py", "sensible-part", "grow-prune", {
+        "before all rows": (
+            "if not _new_terms_are_sensible(",
+            "if not sees_all(power, ratio) and not _new_terms_are_sensible("),
+    }),
+    **_bugs("sensible terms", "sensible.py", "sensible-sums", "birth-death", {
+        "far": ("if far > _MOST_FAR:", "if False:"),
+    }),
+    **_bugs("sensible terms", "sensible.py", "sensible", "grow-prune", {
+        "changed": ("return changed <= _MOST_CHANGED", "return True"),
+    }),
+    **_bugs("sensible terms", "likelihood.py", "sensible", "birth-death", {
+        "that cancel": ("if not (allow or size <= data.most_size):", "if False:"),
+    }),
+    **_bugs("sensible terms", "all_rows.py", "sensible-part", "birth-death", {
+        "that cancel": ("if not (size <= whole.most_size):", "if False:"),
+    }),
+    **_bugs("price", "step.py", "price", "reassign-operator", {
+        "of the proposal": ("before - price * nested, nested", "before, nested"),
+        "of the state": ("before = price * chain.nested[0]", "before = 0.0"),
+        "noted": ("    chain.nested[0] = nested\n", ""),
+    }),
+    **_bugs("price", "step.py", "price-hot", "reassign-operator", {
+        "at every temperature": ("prior.nesting[0], chain", "power * prior.nesting[0], chain"),
+    }),
     **_bugs("known terms", "likelihood.py", "known", "grow-prune", {
         "projection": (
             "outside = _project_out(values, offset, data.known, n)", "outside = centred"),
@@ -290,7 +329,7 @@ ONLY_IN = {
     "weights": "weights", "scales": "scales", "swap": "swap",
     "expansion": "paper", "shrinkage": "paper", "jump": "paper", "paper's scales": "paper",
     "second stage": "part", "limit": "limited", "allowed trees": "shallow",
-    "known terms": "known", "teleport": "teleport",
+    "known terms": "known", "teleport": "teleport", "sensible terms": "sensible", "price": "price",
 }  # fmt: skip
 
 

@@ -75,6 +75,20 @@ KNOWN_PART = replace(KNOWN, temperature=1.0, part=4)
 LIMITED_PART = replace(LIMITED, part=4)
 WAVES_PART = replace(WAVES, part=4)
 SUMS_PART = replace(SUMS, temperature=1.0, part=3)
+# Terms that are not sensible are cut off, by probe rows and by the limit on what cancels.
+SENSIBLE = Case("collapsed", (2, 0.5), max_nodes=4, sensible=True)
+SENSIBLE_SUMS = Case(
+    "collapsed", (2, 1.5), "sums", max_nodes=4, beta=1.5, temperature=0.6, sensible=True
+)
+SENSIBLE_TWO = replace(TWO, sensible=True)
+SENSIBLE_PART = replace(PART, sensible=True)
+SENSIBLE_WAVES = replace(WAVES, sensible=True)
+HOT_SENSIBLE = replace(SENSIBLE, temperature=0.3)
+# Waves in waves have a price.
+PRICE = Case("collapsed", 1, max_nodes=6, n_features=1, temperature=0.5, price=1.0)
+HOT_PRICE = replace(PRICE, temperature=0.2)
+PRICE_PART = Case("collapsed", (2, 0.5), max_nodes=5, n_features=1, price=1.0, part=4)
+TWO_PRICE = replace(TWO, price=1.0)
 PAPER = Case("plug-in", 1)
 PAPER_LT = Case("plug-in", 2, "lt", max_nodes=3, n_features=1)
 
@@ -108,6 +122,16 @@ COMBINATIONS = [
     *[(LIMITED_PART, m) for m in ("birth-death", "stay")],
     (WAVES_PART, "newton"),
     (SUMS_PART, "split-merge"),
+    *[(SENSIBLE, m) for m in ("grow-prune", "insert-delete", "reassign-operator", "birth-death")],
+    *[(SENSIBLE_SUMS, m) for m in ("split-merge", "birth-death")],
+    (SENSIBLE_TWO, "exchange"),
+    *[(SENSIBLE_PART, m) for m in ("grow-prune", "birth-death")],
+    *[(SENSIBLE_WAVES, m) for m in ("stay", "newton", "insert-delete")],
+    (HOT_SENSIBLE, "insert-delete"),
+    *[(PRICE, m) for m in ("grow-prune", "insert-delete", "reassign-operator")],
+    *[(HOT_PRICE, m) for m in ("insert-delete", "reassign-operator")],
+    *[(PRICE_PART, m) for m in ("grow-prune", "birth-death")],
+    (TWO_PRICE, "exchange"),
     (PAPER, "grow-prune"),
     (PAPER, "insert-delete"),
     *[(PAPER_LT, m) for m in ("stay", "grow-prune", "insert-delete", "reassign-operator")],

@@ -39,10 +39,14 @@ KNOWN = Case("collapsed", (2, 0.5), max_nodes=4, known=(("*", 0, 1),))
 PART = replace(PLAIN, part=4)
 HOT_PART = replace(PLAIN, part=3, temperature=0.3)
 LT_PART = replace(LT, part=4)
+SENSIBLE = replace(PLAIN, sensible=True)
+SENSIBLE_LT = replace(LT, sensible=True)
+SENSIBLE_PART = replace(PART, sensible=True)
+PRICE = Case("collapsed", 1, max_nodes=6, n_features=1, temperature=0.5, price=1.0)
 
 CASES = [
     PLAIN, SUMS, LT, HOT_LT, WAVES, LEARNED, LEARNED_LT, LIMITED, SHALLOW, WEIGHTED, KNOWN, PART,
-    HOT_PART, LT_PART,
+    HOT_PART, LT_PART, SENSIBLE, SENSIBLE_LT, SENSIBLE_PART, PRICE,
 ]  # fmt: skip
 
 
@@ -156,7 +160,7 @@ def test_ladders_that_teleport_reach_the_exact_posterior(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [PLAIN, SUMS, LT, LEARNED, PART], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [PLAIN, SUMS, LT, LEARNED, PART, PRICE, SENSIBLE], ids=lambda case: case.name)
 def test_ladders_that_teleport_reach_the_exact_posterior_to_fine_resolution(case):
     results = p_values_of_ladders(case, (1.0, 0.5, 0.2, 0.05), n=10_000, rounds=50, seed=1)
     assert min(results.values()) > FALSE_ALARM / len(results), results

@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
-from symbayes import BayesianSymbolicRegressor, Formula, NoisePrior, TemperedSampler, TreePrior
+from symbayes import (
+    BayesianSymbolicRegressor,
+    DataWarning,
+    Formula,
+    NoisePrior,
+    TemperedSampler,
+    TreePrior,
+)
 from symbayes.formula.operators import OPERATORS
 from symbayes.inputs.prior import noise_prior
+from symbayes.inputs.probe import is_sensible, probe_rows
 from symbayes.kernels import opcodes
 
 from .. import naive
@@ -39,6 +47,30 @@ def test_limits_hold_where_the_truth_breaks_them():
                for t in drawn_trees(model))  # fmt: skip
     free = small(operators=["sin", "+"], tune=400).fit(X, y)
     assert not naive.is_allowed(naive.from_nodes(drawn_trees(free)[0]), None, prior.nesting)
+
+
+def test_every_draw_is_sensible():
+    """Also where the truth is not, and is suggested: a wave that the rows cannot tell."""
+    rng = np.random.default_rng(3)
+    table = rng.uniform(0.0, 10.0, (30, 1))
+    y = np.sin(400.0 * table[:, 0])
+    options = {"operators": ["sin", "lt", "exp", "+", "*"], "initial_formulas": ["sin(400*x0)"]}
+    with pytest.warns(DataWarning, match=r"initial_formulas: 'sin\(400\*x0\)' is left out"):
+        fitted = small(draws=200, **options).fit(table, y)
+    free = small(draws=200, tree_prior=TreePrior(sensible=False), **options).fit(table, y)
+    probe = probe_rows(np.ascontiguousarray(table.T))
+    assert all(is_sensible(tree, probe) for tree in drawn_trees(fitted))
+    assert not all(is_sensible(tree, probe) for tree in drawn_trees(free))
+    # The best constants of what is shown are not looked for elsewhere.
+    shown = [tree for _, fit in fitted.result_.posterior.formula_models for tree in fit.state.trees]
+    assert all(is_sensible(tree, probe) for tree in shown)
+
+
+def test_data_may_insist_on_nested_operators():
+    y = np.sin(3.0 * np.sin(X[:, 0]))
+    prior = TreePrior(nesting_price=6.0)
+    model = small(operators=["sin", "lt", "+"], tree_prior=prior, tune=600, draws=50).fit(X, y)
+    assert model.best_formula_.text().count("sin") == 2
 
 
 @pytest.mark.parametrize("sampler", ["tempered", "paper"])
@@ -176,6 +208,9 @@ def test_nothing_left_to_find():
         ({"nesting": {"sine": {"sin": 0}}}, ValueError, "'sine' is not an operator .did you mean"),
         ({"nesting": {"sin": {"sin": -1}}}, ValueError, "limit of 'sin' in 'sin' is -1"),
         ({"nesting": {"sin": {"sin": 0.5}}}, TypeError, "must be an integer, not float"),
+        ({"sensible": 1}, TypeError, "sensible must be True or False, not 1"),
+        ({"nesting_price": -1}, ValueError, "nesting_price is -1; it must not be negative"),
+        ({"nesting_price": "6"}, TypeError, "nesting_price must be a number"),
     ],
 )
 def test_bad_limits(options, error, says):

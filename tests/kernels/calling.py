@@ -17,6 +17,8 @@ from symbayes.kernels.moves.choice import (
     reverse_of,
 )
 from symbayes.kernels.moves.insert_delete import count_heirs
+from symbayes.kernels.nesting import count_nested
+from symbayes.kernels.sensible import _has_sensible_values
 from symbayes.kernels.step import _log_prior_constants
 from symbayes.kernels.tree_prior import draw_subtree, log_shape, log_shift
 
@@ -82,6 +84,16 @@ def constants_of(nodes, root, prior):
 def take_back(slots, swaps):
     """Restore the order of terms; the notes of what was swapped stay."""
     tree_kernels.undo_swaps(slots, swaps)
+
+
+@njit
+def sensible_values(values):
+    return _has_sensible_values(values)
+
+
+@njit
+def nested_in(nodes, room):
+    return count_nested(nodes, 0, room)
 
 
 @njit

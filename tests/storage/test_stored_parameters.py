@@ -30,6 +30,7 @@ KEPT = [
     {"n_terms": "auto"},
     {"n_terms": TermsPrior(most=3, decay=0.1)},
     {"tree_prior": TreePrior(alpha=0.3, max_depth=4, nesting={"sin": {"cos": 0}})},
+    {"tree_prior": TreePrior(sensible=False, nesting_price=2.5)},
     {"feature_weights": [1, 0.5]},
     {"feature_weights": (1, 0.5)},
     {"feature_weights": {0: 2.0}},

@@ -190,7 +190,14 @@ class Fitter:
         # It looks at a part of the rows; what does not hold on all of them is dropped.
         trees = polish(self.terms(model.state), stop)
         polished = self.fit(self._with_terms(model.state, trees))
-        return model if polished is None else self._refined(polished, stop)
+        if polished is None or not self._stays_sensible(trees, polished, model):
+            return model
+        return self._refined(polished, stop)
+
+    def _stays_sensible(self, trees: Sequence[np.ndarray], polished: Model, model: Model) -> bool:
+        """Return whether the best constants have not led where no chain may go."""
+        most = max(self.problem.data.most_size, np.abs(model.beta).sum())
+        return self.problem.are_sensible(trees) and bool(np.abs(polished.beta).sum() <= most)
 
     def _refined(self, model: Model, stop: Callable[[], bool]) -> Model:
         """Return a model whose constants, the best on some rows, are the best on all."""

@@ -20,6 +20,7 @@ from ..formula.checks import (
 )
 from ..formula.operators import OPERATORS, require_operator
 from ..kernels import opcodes
+from ..kernels.nesting import NOTHING_ABOVE, below
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ class TreePrior:
         How deep operators may lie inside operators: ``{"sin": {"sin": 0, "exp": 1}}`` allows no
         `sin` inside a `sin`, and inside it `exp` but no `exp` of an `exp`. Trees beyond that have
         probability zero.
+    sensible : bool
+        Whether terms have to be sensible functions: finite and moderate in nearly all of the box of
+        the table, without waves that its rows cannot tell, and not cancelling each other. Others
+        have probability zero.
+    nesting_price : float, at least 0
+        By how many nats each operator makes a tree less probable that lies where few would write
+        it: a wave (`sin`, `cos`, `tan`) inside a wave, an `exp` inside an `exp` or a wave, and a
+        power that makes powers of powers exceed the sixth. It takes data to pay that; 0 is free.
     slope_shape, slope_scale : float above 0
         ``s_a^2 ~ IG(slope_shape / 2, slope_shape * slope_scale / 2)``.
     offset_shape, offset_scale : float above 0
@@ -66,6 +75,8 @@ class TreePrior:
     max_nodes: int = 30
     max_depth: int | None = None
     nesting: Mapping[str, Mapping[str, int]] | None = None
+    sensible: bool = True
+    nesting_price: float = 6.0
     slope_shape: float = 2.0
     slope_scale: float = 1.0
     offset_shape: float = 2.0
@@ -87,6 +98,13 @@ class TreePrior:
             require_count("tree_prior", "max_depth", self.max_depth)
         if self.nesting is not None:
             _check_nesting(self.nesting)
+        if not isinstance(self.sensible, bool):
+            raise TypeError(f"tree_prior: sensible must be True or False, not {self.sensible!r}")
+        if require_real("tree_prior", "nesting_price", self.nesting_price) < 0:
+            raise ValueError(
+                f"tree_prior: nesting_price is {self.nesting_price}; it must not be negative (0 "
+                "lets operators lie inside one another for nothing)"
+            )
         for name in ("slope_shape", "slope_scale", "offset_shape", "offset_scale"):
             require_positive("tree_prior", name, getattr(self, name))
 
@@ -331,6 +349,7 @@ class StatePrior:
             self._operators.setdefault(row.opcode, (row.arity, least))
         self._slope = _student(tree.slope_shape, tree.slope_scale)
         self._offset = _student(tree.offset_shape, tree.offset_scale)
+        self._price = float(tree.nesting_price)
         with np.errstate(divide="ignore"):
             self._columns = np.log(feature_weights).tolist()
         self._concentration = concentration.tolist()
@@ -341,9 +360,9 @@ class StatePrior:
         total = len(trees) * self._term
         columns: Counter[int] = Counter()
         for nodes in trees:
-            depths = [0]
+            depths, above = [0], [NOTHING_ABOVE]
             for op, column, a, b in nodes.tolist():
-                depth = depths.pop()
+                depth, mine = depths.pop(), above.pop()
                 if op == opcodes.FEATURE:
                     total += self._leaves[depth]
                     columns[column] += 1
@@ -351,6 +370,9 @@ class StatePrior:
                 arity, log_weight = self._operators[op]
                 total += self._splits[depth] + log_weight
                 depths += [depth + 1] * arity
+                nested, mine = below(op, mine)
+                above += [mine] * arity
+                total -= self._price * nested
                 if op == opcodes.LT and with_constants:
                     total += _log_student(a - 1.0, *self._slope)
                     total += _log_student(b, *self._offset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,10 +25,12 @@ from ..kernels.evaluate import BLOCK, padded, stack_slots
 from ..kernels.moves.choice import N_MOVES
 from ..kernels.optimise import MOST_CONSTANTS, MOST_ROWS
 from ..kernels.rng import seed_state
+from ..kernels.sensible import MOST_CANCELLED, PROBE_ROWS
 from ..kernels.teleport import Catalogue
 from ..kernels.tree import NODE, SWAPS, UNLIMITED, MoveScratch
 from ..kernels.tree_prior import Prior
 from .prior import NoisePrior, StatePrior, TermsPrior, TreePrior
+from .probe import is_sensible, probe_rows
 from .user_formulas import orthonormal, without
 from .validation import Table, padded_columns, some_of
 
@@ -110,6 +112,7 @@ class Problem:
             feature_concentration=self._concentration(self.feature_weights, _RELEVANT_COLUMNS),
             log_terms=log_terms,
             move_shape=np.array(move_shape, dtype=float),
+            nesting=np.array([tree.nesting_price], dtype=float),
         )
 
     def _concentration(self, weights: np.ndarray, most: float) -> np.ndarray:
@@ -130,6 +133,10 @@ class Problem:
             self._concentration(self.feature_weights, _RELEVANT_COLUMNS),
         )
 
+    def are_sensible(self, trees: Sequence[np.ndarray]) -> bool:
+        """Return whether the kernels would take these terms for sensible functions."""
+        return all(is_sensible(tree, self.data.probe) for tree in trees)
+
     def new_chain(self, seed: np.random.SeedSequence) -> Chain:
         """Return a chain that has not started (see `kernels.run`)."""
         slots = self.most_terms + 2
@@ -142,6 +149,7 @@ class Problem:
             dots=zeros(slots),
             slots=np.arange(slots),
             n_terms=np.array([-1 - start]),
+            nested=zeros(1, np.int64),
             numbers=zeros(ALL_NUMBERS),
             counts=zeros((3, N_MOVES), np.int64),
         )
@@ -158,9 +166,11 @@ class Problem:
     def on_rows(self, rows: np.ndarray, y: np.ndarray | None = None) -> Problem:
         """Return the same problem on some of the rows.
 
-        With another response, if one is given: then without known terms, which are those of y.
+        With another response, if one is given: then without known terms, which are those of y, and
+        with any terms, which are only parts of one for y. Else the same terms are sensible.
         """
         data = self.data
+        probe = data.probe if y is None else np.empty(0)
         known = self.known if y is None else ()
         weights = data.root_weight[rows] ** 2
         y = self.response(rows) if y is None else y
@@ -175,6 +185,7 @@ class Problem:
             self.terms,
             self.learn,
             known,
+            probe,
         )
 
     def in_two_stages(self, rows: np.ndarray) -> Problem:
@@ -222,6 +233,7 @@ class Problem:
             other_products=zeros(slots),
             residual=zeros(len(seen.y)),
             counts=zeros(opcodes.N_OPCODES + len(self.feature_weights)),
+            probe=zeros(3 * PROBE_ROWS),
             optimise=OptimiseScratch(
                 design=zeros(width * m),
                 factor=zeros(width * width),
@@ -254,10 +266,13 @@ def make_problem(
     terms: TermsPrior | int,
     learn: bool = False,
     known: tuple[np.ndarray, ...] = (),
+    probe: np.ndarray | None = None,
 ) -> Problem:
     """Bring a validated table and the user's beliefs into the form of the kernels.
 
     `known` are trees in the columns in use; see `user_formulas.py` for what is asked of them.
+    `probe` are the rows on which terms have to be sensible; None: those of this table, if the prior
+    asks for it.
     """
     columns = table.padded
     if columns is None:
@@ -284,6 +299,9 @@ def make_problem(
         left = np.sqrt(y @ y / n)
         y = y / left
     fewest = 1.0 + (terms if isinstance(terms, int) else 1)  # else there would be no model at all
+    if probe is None:
+        asked = tree_prior.sensible
+        probe = probe_rows(columns[:, : len(table.y)]) if asked else np.empty(0)
     data = Data(
         x=x,
         y=y,
@@ -293,6 +311,8 @@ def make_problem(
         noise_prior=np.array([noise_prior.shape, noise_prior.scale / left**2], dtype=float),
         most_constants=max(_CONSTANTS_PER_ROW * n - len(known), fewest),
         limits=_limits(tree_prior),
+        probe=probe,
+        most_size=MOST_CANCELLED * np.sqrt(n) if tree_prior.sensible else np.inf,
         known=basis.reshape(-1),
         is_part=False,
     )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..cautions import DataWarning
 from ..formula.operators import operator_weights
 from .parameters import check_parameters, check_seed, terms_for
 from .prior import TreePrior, check_buildable, noise_prior, resolve_feature_weights
 from .problem import Problem, make_problem
-from .sampler_settings import Sampler
+from .sampler_settings import PaperSampler, Sampler
 from .user_formulas import guessed_trees, known_trees, texts_of
 from .validation import Table, check_table, feature_names
 
@@ -36,6 +38,8 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     table = check_table(model, X, y, sample_weight)
     names, used = feature_names(model), table.used
     tree_prior = model.tree_prior or TreePrior()
+    if isinstance(sampler, PaperSampler):
+        tree_prior = replace(tree_prior, sensible=False, nesting_price=0.0)  # as the paper has it
     by_column = resolve_feature_weights(model.feature_weights, names, used)
     check_buildable(weights, tree_prior)
     if isinstance(terms, int) and terms >= len(table.y):
@@ -61,4 +65,12 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
         problem.max_nodes,
         (terms, terms) if isinstance(terms, int) else (0, terms.most),
     )
+    for text, trees in zip(model.initial_formulas or (), guesses, strict=True):
+        if not problem.are_sensible(trees):
+            message = (
+                f"initial_formulas: {str(text)!r} is left out, since a term of it is not sensible: "
+                "on other rows of the box of X it explodes, has no value or oscillates faster than "
+                "the rows can tell; tree_prior=TreePrior(sensible=False) allows it"
+            )
+            warnings.warn(DataWarning(message), stacklevel=3)
     return Task(sampler, random_state, table, problem, guesses)

@@ -217,8 +217,8 @@ def fit_nothing(evaluate, chain, n_terms, whole, scratch):
 def fit_all(evaluate, chain, n_terms, whole, scratch):
     """Return the residual sum of squares of the first `n_terms` terms on all rows.
 
-    Return -1 when a term has no column or is redundant, or the model has too many constants: the
-    rules are those of `likelihood.fit`.
+    Return -1 when a term has no column or is redundant, terms cancel too far, or the model has too
+    many constants: the rules are those of `likelihood.fit`.
     """
     rows = scratch.all_rows
     n_rows = whole.y.shape[0]
@@ -242,7 +242,11 @@ def fit_all(evaluate, chain, n_terms, whole, scratch):
     factor, solution, correction = scratch.factor, scratch.solution, scratch.correction
     if factorise(rows.gram, rows.order, n_terms, factor) > 0:
         return -1.0
-    rss, safe = solve_normal_equations(rows.dots, rows.order, n_terms, whole.n, factor, solution)
+    rss, safe, size = solve_normal_equations(
+        rows.dots, rows.order, n_terms, whole.n, factor, solution
+    )
+    if not (size <= whole.most_size):
+        return -1.0
     if safe:
         return rss
     # Iterative refinement, as in `likelihood.py`.

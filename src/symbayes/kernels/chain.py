@@ -43,6 +43,8 @@ class Chain(NamedTuple):
     """Slots of the terms in their order; the last two entries are slots for proposals."""
     n_terms: np.ndarray
     """The number of terms, one entry."""
+    nested: np.ndarray
+    """How many operators of all terms lie where they have their price (`nesting.py`), one entry."""
     numbers: np.ndarray
     """Log-likelihood, residual sum of squares, noise variance (paper's sampler). With delayed
     acceptance the first two are those of the part, and those of all rows follow; nan where the
@@ -71,6 +73,11 @@ class Data(NamedTuple):
     known: np.ndarray
     """Columns of the terms that are always there, made orthonormal, one after the other. They are
     projected out of the response and of every column, as the intercept is."""
+    probe: np.ndarray
+    """Rows on which terms have to be sensible (`sensible.py`); empty where that is not asked."""
+    most_size: float
+    """What the sizes of the coefficients may sum to, for columns of length one; infinite where that
+    does not matter."""
     is_part: bool
     """Whether proposals are judged on all rows afterwards (`all_rows.py`). Then nothing is refused
     here that may be possible there: a term that is constant or redundant on these rows has
@@ -152,6 +159,8 @@ class Scratch(NamedTuple):
     other_products: np.ndarray
     residual: np.ndarray
     counts: np.ndarray
+    probe: np.ndarray
+    """Values of a term on the probe rows."""
     optimise: OptimiseScratch
     all_rows: AllRowsScratch
 

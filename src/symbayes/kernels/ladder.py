@@ -16,6 +16,7 @@ from .compiling import entry_point, kernel, merged
 from .front import note
 from .gibbs import update_scales, update_weights
 from .likelihood import collapsed_log_likelihood
+from .nesting import count_all_nested
 from .opcodes import LT
 from .run import KEPT, fit_given, keep_state, start
 from .step import accepted, step
@@ -65,6 +66,7 @@ def chain_at(chains, i):
         chains.dots[i],
         chains.slots[i],
         chains.n_terms[i],
+        chains.nested[i],
         chains.numbers[i],
         chains.counts[i],
     )
@@ -85,6 +87,7 @@ def prior_at(priors, i):
         priors.feature_concentration[i],
         priors.log_terms[i],
         priors.move_shape[i],
+        priors.nesting[i],
     )
 
 
@@ -243,6 +246,7 @@ def run_tempered(
         if not _ready(code, chain, prior_at(priors, r), tables, mode, scratch):
             return -1
         note(front, chain, chain.n_terms[0], chain.numbers[RSS])  # it may have been given
+        chain.nested[0] = count_all_nested(chain, chain.n_terms[0], scratch.where)
     for row in range(first, first + n_draws):
         for _ in range(rounds_per_draw):
             # Steps of every replica at its temperature, then swaps between neighbours.

@@ -154,7 +154,8 @@ def factorise(gram, slots, n_terms, factor):
 def solve_normal_equations(dots, slots, n_terms, n, factor, solution):
     """Solve for the coefficients, given the Cholesky factor; leave them in `solution`.
 
-    Return the residual sum of squares, and whether it has kept its digits.
+    Return the residual sum of squares, whether it has kept its digits, and the sum of the sizes of
+    the coefficients: much more than the root of n says that terms cancel.
     """
     for k in range(n_terms):
         solution[k] = dots[slots[k]]
@@ -164,20 +165,23 @@ def solve_normal_equations(dots, slots, n_terms, n, factor, solution):
     for k in range(n_terms):
         rss -= solution[k] * dots[slots[k]]
         size += abs(solution[k])
-    return rss, rss > max(_CANCELLED * n, _SAFE * ROUNDING * size * size)
+    return rss, rss > max(_CANCELLED * n, _SAFE * ROUNDING * size * size), size
 
 
 @merged
 def _residual_sum_of_squares(chain, n_terms, data, scratch, allow):
     """Return the residual sum of squares of the fit on all terms; leave the fit in `solution`.
 
-    Return -1 when a term is redundant, unless `allow` says that its coefficient is then 0.
+    Return -1 when a term is redundant or terms cancel too far, unless `allow` says that a redundant
+    one has coefficient 0.
     """
     columns, slots, factor = chain.columns, chain.slots, scratch.factor
     solution, correction, residual = scratch.solution, scratch.correction, scratch.residual
     if factorise(chain.gram, slots, n_terms, factor) > 0 and not allow:
         return -1.0
-    rss, safe = solve_normal_equations(chain.dots, slots, n_terms, data.n, factor, solution)
+    rss, safe, size = solve_normal_equations(chain.dots, slots, n_terms, data.n, factor, solution)
+    if not (allow or size <= data.most_size):
+        return -1.0
     if safe:
         return rss
     n_rows = data.y.shape[0]
@@ -218,8 +222,8 @@ def fit(evaluate, chain, slot, n_terms, data, scratch, allow):
 
     If `slot` is not negative, the tree there is new: its column is made first. Return -1 when it is
     not allowed or has no column (not finite somewhere, or constant). Return -1 as well when a term
-    is redundant or the model has too many constants, unless `allow` says that neither matters (a
-    redundant term has coefficient 0).
+    is redundant, terms cancel too far or the model has too many constants, unless `allow` says that
+    none of that matters (a redundant term has coefficient 0).
     """
     allow = allow or data.is_part
     if not allow and count_constants(chain, n_terms) > data.most_constants:

@@ -6,6 +6,7 @@ drawn from the prior. One whose log-likelihood is nan was given a state that is 
 
 from .chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, NUMBERS, RSS
 from .compiling import merged
+from .sensible import is_sensible
 from .tree import max_nodes, subtree_end, tree_start
 from .tree_prior import ANY_NODE, ROOT_DEPTH, draw_subtree
 
@@ -33,7 +34,7 @@ def start(code, chain, n_terms, prior, data, scratch, allow):
         rss = -1.0
         if end >= 0:
             rss = code.fit(code.evaluate, chain, chain.slots[k], k + 1, data, scratch, allow)
-        if rss >= 0.0:
+        if rss >= 0.0 and is_sensible(code.evaluate, chain.nodes, root, data.probe, scratch):
             k += 1
         elif tries % 100 == 0:
             k = 0  # the terms so far may leave no room for another
@@ -47,9 +48,14 @@ def fit_given(code, chain, data, scratch, allow):
     """Fit a state that was given; return whether that was possible."""
     chain.numbers[RSS] = data.n
     for k in range(chain.n_terms[0]):
-        rss = code.fit(code.evaluate, chain, chain.slots[k], k + 1, data, scratch, allow)
+        # The first terms alone may be what all of them must not be.
+        some = allow or k + 1 < chain.n_terms[0]
+        rss = code.fit(code.evaluate, chain, chain.slots[k], k + 1, data, scratch, some)
         chain.numbers[RSS] = rss
         if rss < 0.0:
+            return False
+        root = tree_start(chain, chain.slots[k])
+        if not is_sensible(code.evaluate, chain.nodes, root, data.probe, scratch):
             return False
     return True
 

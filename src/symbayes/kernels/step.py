@@ -1,6 +1,6 @@
 """One step of the default sampler: propose, evaluate, accept or reject.
 
-`accepted` is the only place where a proposal is judged.
+`accepted`, or `accepted_at_a_price`, is the only place where a proposal is judged.
 """
 
 import math
@@ -27,8 +27,10 @@ from .moves.choice import (
     new_trees,
     terms_after,
 )
+from .nesting import count_all_nested
 from .opcodes import LT
 from .rng import integer, uniform
+from .sensible import is_sensible
 from .tree import Trees, count_nodes, same_tree, subtree_end, tree_start, undo_swaps
 from .tree_prior import log_prior_transform
 
@@ -94,7 +96,9 @@ def step_move(code, chain, move, k, prior, tables, mode, scratch, front):
         rss = code.fit(code.evaluate, chain, made, after, tables.seen, scratch, False)
 
     # Accept it, or restore the order of terms.
-    if _judge(code, chain, move, rss, after, log_ratio, tables, mode, scratch):
+    if _judge(
+        code, chain, move, rss, after, log_ratio, first, second, prior, tables, mode, scratch
+    ):
         note(front, chain, after, rss)
     else:
         undo_swaps(chain.slots, swaps)
@@ -106,24 +110,56 @@ def accepted(rng, log_ratio):
     return math.log(1.0 - uniform(rng)) < log_ratio
 
 
+@kernel
+def accepted_at_a_price(rng, log_ratio, price, chain, n_terms, room):
+    """Do that for a proposal whose log ratio lacks the price of nested operators.
+
+    They are counted only where that may decide. Return their number as well, -1 if rejected.
+    """
+    threshold = math.log(1.0 - uniform(rng)) - log_ratio
+    before = price * chain.nested[0]
+    if not (threshold < before):
+        return False, -1
+    nested = count_all_nested(chain, n_terms, room)
+    return threshold < before - price * nested, nested
+
+
 @merged
-def _judge(code, chain, move, rss, n_terms, log_ratio, tables, mode, scratch):
+def _judge(code, chain, move, rss, n_terms, log_ratio, first, second, prior, tables, mode, scratch):
     """Decide on a proposal that is in place, and take over its numbers if it is accepted."""
     if rss < 0.0:
         return False
     power, ratio = mode.power, mode.ratio
     log_likelihood = collapsed_log_likelihood(rss, n_terms, tables.seen)
     gain = first_power(power, ratio) * (log_likelihood - chain.numbers[LOG_LIKELIHOOD])
-    if not accepted(chain.rng, gain + log_ratio):
+    passed, nested = accepted_at_a_price(
+        chain.rng, gain + log_ratio, prior.nesting[0], chain, n_terms, scratch.where
+    )
+    if not passed:
+        return False
+    # A part of the prior, at every temperature. It comes late since most proposals end before.
+    if not _new_terms_are_sensible(code, chain, move, first, second, tables.seen.probe, scratch):
         return False
     if sees_all(power, ratio) and not _judge_on_all_rows(
         code, chain, n_terms, gain, tables.whole, mode, scratch
     ):
         return False
     chain.n_terms[0] = n_terms
+    chain.nested[0] = nested
     chain.numbers[LOG_LIKELIHOOD] = log_likelihood
     chain.numbers[RSS] = rss
     chain.counts[ACCEPTED, move] += 1
+    return True
+
+
+@merged
+def _new_terms_are_sensible(code, chain, move, first, second, probe, scratch):
+    """Return whether the new trees of a proposal, in these slots, are sensible functions."""
+    n_new = new_trees(move)
+    for i in range(n_new):
+        root = tree_start(chain, first if i == 0 else second)
+        if not is_sensible(code.evaluate, chain.nodes, root, probe, scratch):
+            return False
     return True
 
 

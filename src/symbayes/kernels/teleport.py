@@ -26,6 +26,7 @@ from .chain import ALL_LOG_LIKELIHOOD, ALL_RSS, LOG_LIKELIHOOD, RSS
 from .compiling import entry_point, kernel, merged
 from .gibbs import update_scales, update_weights
 from .likelihood import collapsed_log_likelihood
+from .nesting import count_all_nested
 from .opcodes import ADD, FEATURE, FIRST_BINARY, LT, MUL
 from .rng import gamma, integer, normal, pick, uniform
 from .run import fit_given
@@ -376,12 +377,16 @@ def _log_weights(cdf, counts, offset):
 
 @kernel
 def log_prior_of_state(chain, prior, room):
-    """Return the log prior of a state, learned weights and variances integrated out."""
+    """Return the log prior of a state, learned weights and variances integrated out.
+
+    Its terms are sensible, since the fit has asked for that. Its nested operators are counted.
+    """
     counts = room.counts
     n_operators, n_features = prior.operator_cdf.shape[0], prior.feature_cdf.shape[0]
     for i in range(n_operators + n_features):
         counts[i] = 0.0
-    total = prior.log_terms[chain.n_terms[0]]
+    chain.nested[0] = count_all_nested(chain, chain.n_terms[0], room.pending)
+    total = prior.log_terms[chain.n_terms[0]] - prior.nesting[0] * chain.nested[0]
     n = 0
     squares_a = squares_b = 0.0
     for k in range(chain.n_terms[0]):
@@ -491,6 +496,7 @@ def _take_over(chain, other):
     n_terms, size = other.n_terms[0], max_nodes(other)
     n_slots, n_rows = chain.slots.shape[0], chain.columns.shape[0] // chain.slots.shape[0]
     chain.n_terms[0] = n_terms
+    chain.nested[0] = other.nested[0]
     for k in range(n_slots):
         chain.slots[k] = other.slots[k]
     for k in range(n_terms):

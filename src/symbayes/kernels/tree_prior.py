@@ -41,6 +41,8 @@ class Prior(NamedTuple):
     allowed."""
     move_shape: np.ndarray
     """How often constants move: `[largest share, number of lt nodes for half of it]`."""
+    nesting: np.ndarray
+    """The price in nats of an operator inside another (`nesting.py`), one entry."""
 
 
 @kernel

@@ -70,17 +70,25 @@ def signatures() -> dict[str, Any]:
         """Return the type of one chain (n = 1), or of several in one set of arrays (n = 2)."""
         bits, nodes, ints, reals = (array(kind, n) for kind in (np.uint64, NODE, np.int64, float))
         counts = np.empty((0,) * n + (N_MOVES,), np.int64)
-        return typeof(Chain(bits, nodes, reals, reals, reals, ints, ints, reals, counts))
+        return typeof(Chain(bits, nodes, reals, reals, reals, ints, ints, ints, reals, counts))
 
     some_reals, some_ints = array(float), array(np.int64)
     data_example = Data(
-        *[some_reals] * 3, 0.0, some_reals, 0.0, some_ints, some_reals, is_part=False
+        *[some_reals] * 3,
+        0.0,
+        some_reals,
+        0.0,
+        some_ints,
+        some_reals,
+        some_reals,
+        0.0,
+        is_part=False,
     )
     few_example = all_real(FewRows)._replace(rows=some_ints)
     moves_example = MoveScratch(some_ints, some_ints)
     scratch = typeof(
         Scratch(
-            moves_example, some_ints, *[some_reals] * 8, all_real(OptimiseScratch),
+            moves_example, some_ints, *[some_reals] * 9, all_real(OptimiseScratch),
             all_real(AllRowsScratch)._replace(order=some_ints),
         )
     )  # fmt: skip

@@ -451,4 +451,5 @@ def _improved(problem: Problem, trees: list[np.ndarray]) -> list[np.ndarray]:
         values, best = values + step, found
         if gain < _SMALL_GAIN:
             break
-    return with_constants(values)
+    better = with_constants(values)
+    return better if problem.are_sensible(better) else trees

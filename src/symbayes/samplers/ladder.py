@@ -41,7 +41,7 @@ _NEGLIGIBLE = 1.0e-9
 _LEAST_REJECTION = 0.01
 #: Arrays of a chain that follow from its trees. Trees are stored without the gaps between them, all
 #: other arrays of a chain as they are.
-DERIVED = ("columns", "gram", "dots")
+DERIVED = ("columns", "gram", "dots", "nested")
 _STORED = tuple(name for name in Chain._fields if name not in (*DERIVED, "nodes"))
 #: What a chain learns of its prior; the rest follows from the problem.
 LEARNED = ("operator_cdf", "feature_cdf", "scales")
