@@ -94,7 +94,7 @@ STAGES = {
     "table": (formula_table.FormulaWriter, "table"),
     "simple constants": (formula_table, "rounded"),
     "front": (run, "make_front"),
-    "terms of the front": (front, "Pool"),
+    "terms of the front": (front.Pool, "best_sums"),
     "table of the front": (formula_table.FormulaWriter, "front"),
     "verdict": (run, "judge"),
     "stacking": (result, "stack"),
