@@ -37,6 +37,10 @@ class Deadline:
         """Return whether work that an answer can do without is to be left undone."""
         return self.interrupted() or self.over()
 
+    def earlier(self, seconds: float) -> Deadline:
+        """Return the moment that lies so many seconds before this one."""
+        return Deadline(self.at - seconds, self.interrupted)
+
     def share(self, part: float) -> Deadline:
         """Return the moment at which this part of the time that is left now will have passed."""
         now = time.monotonic()

@@ -40,7 +40,7 @@ from .storage.checkpoint import CheckpointWriter, LoadedCheckpoint, begin_checkp
 
 # Parts of the time left after sampling for the posterior, then for its table of formulas, for the
 # front and for its table; the rest is for what is said about them.
-_FOR_POSTERIOR, _FOR_TABLE, _FOR_FRONT = 0.5, 0.3, 0.8
+_FOR_POSTERIOR, _FOR_TABLE, _FOR_FRONT = 0.6, 0.5, 0.7
 
 
 def run_fit(
@@ -170,9 +170,10 @@ def _answers(
 ) -> tuple[Result, str]:
     """Return the result of a run, and its verdict on the draws before any advice on stacking."""
     stopped, deadline, table = watch.interrupted, watch.deadline, task.table
-    posterior = make_posterior(fitter, trace, deadline.share(_FOR_POSTERIOR))
+    before_front = deadline.earlier(seconds_of_front(watch.timeout))
+    posterior = make_posterior(fitter, trace, before_front.share(_FOR_POSTERIOR))
     models = posterior.formula_models
-    formulas, objects = writer.table(models, deadline.share(_FOR_TABLE))
+    formulas, objects = writer.table(models, before_front.share(_FOR_TABLE))
     members = make_front(
         fitter, trace, posterior.groups, formulas["n_nodes"].tolist(), deadline.share(_FOR_FRONT)
     )

@@ -48,7 +48,7 @@ def test_the_best_of_each_size_is_that_of_all_states(share, in_stages):
     ladder = replicas(target, POWERS, seed=3)
     ladder.optimise(share)
     best = {}
-    for _ in range(4000):
+    for _ in range(2000):
         ladder.run(1, 1, 1)  # one proposal of each replica, so that every state is seen
         for r in range(len(POWERS)):
             trees, rss = ladder.trees(r), float(ladder.chains.numbers[r, RSS])

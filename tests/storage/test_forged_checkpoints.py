@@ -75,6 +75,7 @@ FORGED = [
     ("settling", element("found/met/nodes/trees", 30)),
     ("settling", element("found/met/nodes/feature", 99, slice(None))),
     ("end", lambda arrays: arrays.pop("ladders/met/rss")),
+    ("tempered drawing", element("ladders/share", 5e-324)),
     ("settling", element("ladders/nodes/trees", 500)),
     ("settling", element("ladders/nodes/length", 0)),
     ("tempered drawing", element("draws/nodes/length", 10**6)),

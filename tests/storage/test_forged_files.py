@@ -130,7 +130,8 @@ def many_formulas(document, arrays):
     arrays["states/numbers"] = np.concatenate([zeros, arrays["states/numbers"]], axis=1)
     arrays["models/state"] += np.int32(more)
     document["rounded"] = document["digits"] = [None] * groups
-    arrays["r2"] = np.zeros(groups)
+    arrays["r2"] = arrays["log_evidence"] = np.zeros(groups)
+    arrays["front/group"][:] = -1
 
 
 INT_MAX = 2**31 - 1
@@ -186,7 +187,8 @@ FORGERIES = {
     "a chain too long": (element("draws/length", 10**9), "draws/state does not have the length"),
     "no formulas": (
         both(*(array(f"groups/{n}", lambda a: a[:0]) for n in ("model", "weight", "length")),
-             array("r2", lambda a: a[:0])),
+             *(array(n, lambda a: a[:0]) for n in ("r2", "log_evidence")),
+             array("front/group", lambda a: 0 * a - 1)),
         "groups/member does not have the length",
     ),
     "a member of two": (
@@ -196,6 +198,28 @@ FORGERIES = {
         array("groups/weight", lambda a: 3 * a), "probabilities of the formulas are impossible"
     ),
     "an r2 above 1": (element("r2", 1.5), "r2 has impossible values"),
+    "an r2 of the front above 1": (element("front/r2", 1.5), "front/r2 has impossible values"),
+    "no model on the front": (element("front/model", 10**6), "front/model has impossible values"),
+    "a formula of no place": (element("front/group", -2), "front/group has impossible values"),
+    "a formula after the last": (element("front/group", 300), "front/group has impossible values"),
+    "half a front": (
+        lambda document, arrays: document.pop("front"), "a part of its front is missing"
+    ),
+    "no front": (
+        lambda document, arrays: document.update(front=None), "a part of its front is missing"
+    ),
+    "a best that is not on the front": (
+        lambda document, arrays: document["front"].update(best=300),
+        "the best of its front is not there",
+    ),
+    "a front without digits": (
+        lambda document, arrays: document["front"].pop("digits"),
+        "its front does not have the expected entries",
+    ),
+    "a front with too few texts": (
+        lambda document, arrays: document["front"].update(rounded=[None]),
+        "its rounded formulas are not one per formula",
+    ),
     "a best formula that is not there": (entry("best", 10**6), "best formula is none of its"),
     "a true best formula": (entry("best", True), "'best' of its document is impossible"),
     "a number as text": (entry("rounded", 3, 0), "'rounded' of its document is impossible"),

@@ -46,12 +46,14 @@ def make_front(
     """Return the formulas to which no other is both shorter and closer, the shortest first.
 
     `groups` are the formulas that were drawn, `sizes` their numbers of nodes. Others come from what
-    the run has met; none with the paper's sampler, which keeps no record. After the deadline that
-    is done only on few rows, where it takes a fraction of a second, and no constants are polished.
+    the run has met, as far as there is time; none with the paper's sampler, which keeps no record.
+    After a Ctrl-C that is done only on few rows, where it takes a fraction of a second, and no
+    constants are polished.
     """
     members = [(one.model, i) for i, one in enumerate(groups)]
     sizes = list(sizes)
-    if not fitter.plug_in and (_is_quick(fitter) or not deadline.cut_short()):
+    is_over = deadline.over() or (deadline.cut_short() and not _is_quick(fitter))
+    if not fitter.plug_in and not is_over:
         with np.errstate(all="ignore"):
             for model in _short_models(fitter, trace, groups, sizes, deadline):
                 size = n_nodes(model)
@@ -66,14 +68,15 @@ def make_front(
         model, i = members[place]
         # What was not drawn has to be worth its length.
         if model.mse < least * (1.0 if i >= 0 else _WORTH_SHOWING):
-            chosen.append(Member(model, i, log_evidence(fitter, model)))
+            evidence = np.nan if deadline.over() else log_evidence(fitter, model)
+            chosen.append(Member(model, i, evidence))
             least = model.mse
     return chosen
 
 
-def seconds_of_front(timeout: float) -> float:
+def seconds_of_front(timeout: float | None) -> float:
     """Return how many seconds of a fit with a time limit are kept for the front."""
-    return min(_MOST_SECONDS, _MOST_OF_THE_TIME * timeout)
+    return 0.0 if timeout is None else min(_MOST_SECONDS, _MOST_OF_THE_TIME * timeout)
 
 
 def drawn_front(groups: Sequence[Group], sizes: Sequence[int]) -> list[Member]:
@@ -88,7 +91,7 @@ def n_nodes(model: Model) -> int:
 
 
 def _is_quick(fitter: Fitter) -> bool:
-    """Return whether there is time for fits after any deadline."""
+    """Return whether fits take so little time that they are made after a Ctrl-C as well."""
     return len(fitter.weights) <= _FEW_ROWS
 
 
@@ -101,8 +104,8 @@ def _short_models(
 ) -> Iterator[Model]:
     """Yield fits of what may be the best formula of its size; the most promising of each first.
 
-    Their constants are polished as long as the budget for that lasts. After the deadline only those
-    are still fitted that are the best as they are.
+    Their constants are polished as long as the budget for that lasts. After a Ctrl-C only those are
+    still fitted that are the best as they are.
     """
     budget = Budget(fitter, deadline.cut_short, _MOST_WORK)
     most = min(_MOST_FITS, max(_FEWEST_FITS, _MOST_ROWS // len(fitter.weights)))
@@ -114,7 +117,8 @@ def _short_models(
     first = front([one.size for one in candidates], [one.rss for one in candidates]).tolist()
     others = [i for i in range(len(candidates)) if i not in set(first)]
     for place, i in enumerate([*first, *others][:most]):
-        if deadline.cut_short() and not (_is_quick(fitter) and place < len(first)):
+        is_wanted = not deadline.cut_short() or (_is_quick(fitter) and place < len(first))
+        if deadline.over() or not is_wanted:
             return
         model = fitter.fit_tidied(candidates[i].trees)
         if model is None:
@@ -138,8 +142,7 @@ def _candidates(
     pool = Pool(fitter, [*met, *drawn])
     found = [one for one in map(pool.candidate, met) if one is not None]
     if not isinstance(problem.terms, int):
-        until = Deadline() if _is_quick(fitter) else deadline
-        found += pool.best_sums(problem.most_terms, until)
+        found += pool.best_sums(problem.most_terms, deadline)
     by_size: dict[int, list[Candidate]] = defaultdict(list)
     for one in sorted(found, key=lambda one: (one.size, one.rss)):
         by_size[one.size].append(one)

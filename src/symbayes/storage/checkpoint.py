@@ -251,6 +251,11 @@ class LoadedCheckpoint:
             require(trace is not None or not finished, "its run is finished, and has no draws")
             if trace is not None:
                 made = _trace_from_parts(trace, *stored)
+                shares = [ladder.share for ladder in made.state.ladders]
+                require(
+                    settling is not None or not any(shares),
+                    "its draws would be made with optimised constants",
+                )
                 return RunState(made, settling and tuple(settling), finished=finished)
             if search is not None:
                 return RunState(search=_search_from_parts(search, *stored))

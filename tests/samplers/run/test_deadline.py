@@ -13,8 +13,9 @@ from symbayes.deadline import Deadline, OutOfTime, until
 from symbayes.fitting import least_squares
 from symbayes.fitting.constants import Terms
 from symbayes.fitting.model import Fitter
-from symbayes.posterior import posterior, stacking
+from symbayes.posterior import front, posterior, stacking
 from symbayes.posterior import table as formula_table
+from symbayes.posterior.front import seconds_of_front
 from symbayes.posterior.posterior import thin
 from symbayes.samplers import tempered
 from symbayes.samplers.ladder import Replicas
@@ -61,6 +62,8 @@ def test_shares_of_the_time_left(clock):
     assert half.share(0.5).over()
     assert not deadline.over()
     assert not Deadline().share(0.5).is_set
+    assert not Deadline().earlier(2.0).is_set
+    assert Deadline(5.0).earlier(2.0) == Deadline(3.0)
     assert not Deadline().over()
     interrupted = Deadline(interrupted=lambda: True).share(0.5)
     assert interrupted.cut_short()
@@ -90,6 +93,9 @@ STAGES = {
     "constants": (posterior, "polished"),
     "table": (formula_table.FormulaWriter, "table"),
     "simple constants": (formula_table, "rounded"),
+    "front": (run, "make_front"),
+    "terms of the front": (front.Pool, "best_sums"),
+    "table of the front": (formula_table.FormulaWriter, "front"),
     "verdict": (run, "judge"),
     "stacking": (result, "stack"),
     "what was found": (run, "_formulas_of"),
@@ -248,7 +254,11 @@ def test_what_one_fit_costs_tells_how_much_time_is_kept_back(clock, monkeypatch)
     kept = []
     monkeypatch.setattr(Watch, "keep_back", lambda self, seconds: kept.append(seconds))
     small(timeout=1e9).fit(X, NOISY)
-    assert kept == [pytest.approx(0.01 * posterior._MOST_FITS * posterior._FITS_IN_ALL)]
+    fits = 0.01 * posterior._MOST_FITS * posterior._FITS_IN_ALL
+    assert kept == [pytest.approx(fits + seconds_of_front(1e9))]
+    assert seconds_of_front(1e9) == 2.0
+    assert seconds_of_front(4.0) == 0.4
+    assert seconds_of_front(None) == 0.0
 
 
 def test_the_table_is_looked_at_within_the_time(monkeypatch, clock):
