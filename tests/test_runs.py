@@ -69,8 +69,8 @@ def test_fitting_again_forgets_the_first_fit():
 def test_whole_weights_are_repeated_rows(sampler):
     weights = RNG.integers(1, 4, 60)
     rows = np.repeat(np.arange(60), weights)
-    weighted = small(sampler=sampler).fit(X, NOISY, sample_weight=weights)
-    repeated = small(sampler=sampler).fit(X[rows], NOISY[rows])
+    weighted = small(sampler=sampler, random_state=3).fit(X, NOISY, sample_weight=weights)
+    repeated = small(sampler=sampler, random_state=3).fit(X[rows], NOISY[rows])
     if sampler != "paper":
         assert weighted.formulas_["formula"].tolist() == repeated.formulas_["formula"].tolist()
     for column in ("probability", "n_terms", "n_nodes"):
@@ -140,7 +140,7 @@ def test_ctrl_c_after_sampling_keeps_the_model(monkeypatch):
         return terms.trees
 
     monkeypatch.setattr(fitting, "polish", interrupted)
-    model = small(operators=["+", "*", "lt"], draws=100, chains=2).fit(X, NOISY)
+    model = small(operators=["sin", "lt"], draws=100, chains=2).fit(X, NOISY)
     assert len(polished) == 1
     assert model.diagnostics_["interrupted"]
     assert len(model.formulas_) > 1

@@ -24,12 +24,14 @@ _FEW_VALUES = 100
 def probe_rows(columns: np.ndarray) -> np.ndarray:
     """Return the probe rows of a table given as columns, one column after the other.
 
-    They depend on the table alone: its values, and for what is drawn at random its size.
+    They depend on the table alone: its values, and for what is drawn at random its size. Rows that
+    are there twice count once, as a row with a weight of two does.
     """
-    n_columns, n_rows = columns.shape
-    columns = columns[:, some_of(n_rows, _MOST_ROWS)]
-    n = columns.shape[1]
-    rng = np.random.default_rng([n_rows, n_columns])
+    columns = columns[:, some_of(columns.shape[1], _MOST_ROWS)]
+    _, first = np.unique(columns, axis=1, return_index=True)
+    columns = columns[:, np.sort(first)]
+    n_columns, n = columns.shape
+    rng = np.random.default_rng([n, n_columns])
     own = np.resize(rng.permutation(n), PROBE_ROWS)
     probe = np.empty((n_columns, 3, PROBE_ROWS))
     for values, (known, box, moved) in zip(columns, probe, strict=True):

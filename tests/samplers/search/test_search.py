@@ -142,7 +142,7 @@ def test_the_search_has_its_own_priors_of_size_within_the_limits():
         TermsPrior(2, 0.01), TreePrior(alpha=0.1, beta=1.5, max_nodes=9), NoisePrior(),
     )  # fmt: skip
     searched = seek(tight).problem
-    assert searched.tree_prior == TreePrior(alpha=0.6, beta=1.5, max_nodes=9)
+    assert searched.tree_prior == replace(tight.tree_prior, alpha=0.6)
     assert searched.terms == TermsPrior(2, 0.1)
     fixed = seek(make(X, hypotenuse(X), 2)).problem
     assert fixed.terms == 2
