@@ -155,14 +155,15 @@ def test_settling(total, search, monkeypatch):
 
 def test_settling_lists_what_was_visited():
     """Ladders teleport while drawing, and what they may teleport to is part of the state."""
-    trace = sample(replace(SMALL, teleport=True), tune=400)
+    trace = sample(replace(SMALL, search=True), tune=400)
     assert len(trace.state.listed) > 5
     assert not trace.state.visited
     for ladder in trace.state.ladders:
         tried, listed, taken = ladder.own["teleports"].sum(axis=0)
         assert tried >= listed >= taken > 0
-    without = sample(replace(SMALL, teleport=False), tune=400)
-    assert not without.state.listed
+    for other in (replace(SMALL, search=True, teleport=False), SMALL):
+        without = sample(other, tune=400)
+        assert not without.state.listed
     assert not any(ladder.own["teleports"].any() for ladder in without.state.ladders)
 
 

@@ -48,11 +48,12 @@ class TreePrior:
     sensible : bool
         Whether terms have to be sensible functions: finite and moderate in nearly all of the box of
         the table, without waves that its rows cannot tell, and not cancelling each other. Others
-        have probability zero.
+        have probability zero. The search then takes longer to find hard laws.
     nesting_price : float, at least 0
         By how many nats each operator makes a tree less probable that lies where few would write
         it: a wave (`sin`, `cos`, `tan`) inside a wave, an `exp` inside an `exp` or a wave, and a
-        power that makes powers of powers exceed the sixth. It takes data to pay that; 0 is free.
+        power that makes powers of powers exceed the sixth. It takes data to pay that: 6 is a good
+        price.
     slope_shape, slope_scale : float above 0
         ``s_a^2 ~ IG(slope_shape / 2, slope_shape * slope_scale / 2)``.
     offset_shape, offset_scale : float above 0
@@ -75,8 +76,8 @@ class TreePrior:
     max_nodes: int = 30
     max_depth: int | None = None
     nesting: Mapping[str, Mapping[str, int]] | None = None
-    sensible: bool = True
-    nesting_price: float = 6.0
+    sensible: bool = False
+    nesting_price: float = 0.0
     slope_shape: float = 2.0
     slope_scale: float = 1.0
     offset_shape: float = 2.0

@@ -34,6 +34,7 @@ class TemperedSampler:
     teleport : bool
         Whether replicas may replace their whole state by one of a list that warm-up has made of
         the structures that it met, so that explanations far apart are weighed against each other.
+        Only after a search, which has looked for them from several starts.
     first_rows : int, "auto" or None
         Rows on which proposals are judged first; only those that pass are judged on all rows, and
         what the first judgement had to say is taken out of the second, so that the posterior is

@@ -75,11 +75,10 @@ class StateList:
         self._visited: dict[int, _Visited] = {}
         self.listed = list(listed)
         for state in visited:
-            self.add(
-                VisitedRows(
-                    state.nodes[None], np.array([state.n_terms]), np.array([state.log_likelihood])
-                )
-            )
+            nodes = np.zeros((1, max(1, len(state.nodes))), NODE)
+            nodes[0, : len(state.nodes)] = state.nodes
+            of = np.array([state.n_terms]), np.array([state.log_likelihood])
+            self.add(VisitedRows(nodes, *of))
 
     @property
     def visited(self) -> list[VisitedState]:

@@ -180,6 +180,9 @@ class Phases:
         share = 1.0 if self.begun.restarts else _SETTLE_SHARE
         first, made = place
         state = self.begun.state
+        # Without a search nobody has looked elsewhere: a list of what lies near one start would
+        # only make chains agree on that.
+        lists = self.settings.teleport and self.begun.search_counts is not None and not state.exact
         self.met = met = StateList(ladders[0].problem, state.visited, state.listed)
 
         def until(i: int) -> int:
@@ -204,7 +207,7 @@ class Phases:
             for ladder in ladders:
                 # Constants are optimised at first: on all rows they are others than on a part.
                 ladder.optimise(OPTIMISED if i == 0 and self.settings.search else 0.0)
-            is_noted = i > 0 and self.settings.teleport and not state.exact
+            is_noted = lists and i > 0
             done += self.in_rounds(advance, until(i + 1) - done, after, share)
             if watch.should_stop(share):
                 break
