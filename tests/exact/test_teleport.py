@@ -160,7 +160,9 @@ def test_ladders_that_teleport_reach_the_exact_posterior(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [PLAIN, SUMS, LT, LEARNED, PART, PRICE, SENSIBLE], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [PLAIN, SUMS, LT, LEARNED, PART, PRICE, SENSIBLE], ids=lambda case: case.name
+)
 def test_ladders_that_teleport_reach_the_exact_posterior_to_fine_resolution(case):
     results = p_values_of_ladders(case, (1.0, 0.5, 0.2, 0.05), n=10_000, rounds=50, seed=1)
     assert min(results.values()) > FALSE_ALARM / len(results), results
