@@ -2,8 +2,8 @@
 
 import re
 
-import pandas as pd
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.pipeline import make_pipeline

@@ -211,9 +211,9 @@ def assert_complete(model, folder):
 
 def test_models_are_fitted_as_long_as_there_is_time(clock, monkeypatch):
     """They are a sample of the states, however many there are."""
-    model = noisy_fit(tune=100, draws=400).fit(X, Y)
+    model = noisy_fit(tune=100, draws=900).fit(X, Y)
     states = model.result_.posterior.states
-    assert len(states) > 90
+    assert len(states) > 100
     plain, fitter, seen = Fitter.fit, None, {}
 
     def fit(self, state):
