@@ -55,9 +55,10 @@ def test_every_draw_is_sensible():
     table = rng.uniform(0.0, 10.0, (30, 1))
     y = np.sin(400.0 * table[:, 0])
     options = {"operators": ["sin", "lt", "exp", "+", "*"], "initial_formulas": ["sin(400*x0)"]}
+    prior = TreePrior(sensible=True)
     with pytest.warns(DataWarning, match=r"initial_formulas: 'sin\(400\*x0\)' is left out"):
-        fitted = small(draws=200, **options).fit(table, y)
-    free = small(draws=200, tree_prior=TreePrior(sensible=False), **options).fit(table, y)
+        fitted = small(draws=200, tree_prior=prior, **options).fit(table, y)
+    free = small(draws=200, **options).fit(table, y)
     probe = probe_rows(np.ascontiguousarray(table.T))
     assert all(is_sensible(tree, probe) for tree in drawn_trees(fitted))
     assert not all(is_sensible(tree, probe) for tree in drawn_trees(free))

@@ -211,7 +211,9 @@ def assert_complete(model, folder):
 
 def test_models_are_fitted_as_long_as_there_is_time(clock, monkeypatch):
     """They are a sample of the states, however many there are."""
-    model = noisy_fit(tune=100, draws=900).fit(X, Y)
+    # So much noise that many formulas explain it about as well.
+    y = Y + np.random.default_rng(7).normal(0.0, 1.0, len(Y))
+    model = noisy_fit(tune=100, draws=900).fit(X, y)
     states = model.result_.posterior.states
     assert len(states) > 100
     plain, fitter, seen = Fitter.fit, None, {}
@@ -229,7 +231,7 @@ def test_models_are_fitted_as_long_as_there_is_time(clock, monkeypatch):
         return plain(self, state)
 
     monkeypatch.setattr(Fitter, "fit", timed)
-    for seconds in (0.0, 25.0, 70.0, 1e6):
+    for seconds in (0.0, 25.0, 60.0, 1e6):
         models = posterior._fit_all(fitter, states, 90, Deadline(clock.now + seconds))
         sizes = [n for n in (8, 24, 72, 90) if len(thin(states, n)) == len(models)]
         assert sizes
@@ -239,7 +241,7 @@ def test_models_are_fitted_as_long_as_there_is_time(clock, monkeypatch):
         assert [one.state.weight for _, one in models] == expected
     assert list(seen.values()) == sorted(seen.values())
     assert seen[0.0] == 8
-    assert 8 < seen[25.0] < seen[70.0] < 90
+    assert 8 < seen[25.0] < seen[60.0] < 90
     assert seen[1e6] == 90
 
 
