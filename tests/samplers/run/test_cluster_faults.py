@@ -142,7 +142,7 @@ def test_all_workers_are_killed_and_others_come(cluster, expected):
 
 
 def test_all_workers_are_killed_for_good(cluster, monkeypatch):
-    monkeypatch.setattr(dask_executor, "_SECONDS_WITHOUT", 3.0)
+    monkeypatch.setattr(dask_executor, "_SECONDS_WITHOUT", 10.0)
     processes, client = cluster(2)
 
     def disturb():
@@ -156,7 +156,7 @@ def test_all_workers_are_killed_for_good(cluster, monkeypatch):
 @pytest.mark.parametrize("phase", ["search", "drawing"])
 def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase):
     """All workers are killed for good; the run goes on without a cluster, to the same draws."""
-    monkeypatch.setattr(dask_executor, "_SECONDS_WITHOUT", 3.0)
+    monkeypatch.setattr(dask_executor, "_SECONDS_WITHOUT", 10.0)
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
