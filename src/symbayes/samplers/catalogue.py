@@ -111,7 +111,7 @@ class StateList:
                 improved[key] = _improved(self._problem, split_terms(state.nodes, state.n_terms))
             listed.append(improved[key])
         self.listed = listed
-        return with_catalogue(self._problem, listed)
+        return with_catalogue(self._problem, listed, stop)
 
     def _chosen(self, powers: np.ndarray) -> list[int]:
         """Return the keys of the structures that seem most probable at one of the powers."""
@@ -195,11 +195,20 @@ def _keys(problem: Problem, states: Sequence[list[np.ndarray]]) -> list[int]:
     return describe(problem, nodes, n_terms).key.tolist()
 
 
-def with_catalogue(problem: Problem, states: Sequence[list[np.ndarray]]) -> Problem:
-    """Return a problem with the list of these states, expanded around their constants."""
+def with_catalogue(
+    problem: Problem, states: Sequence[list[np.ndarray]], stop: Callable[[], bool] = lambda: False
+) -> Problem:
+    """Return a problem with the list of these states, expanded around their constants.
+
+    When it is time to `stop`, those that are left are not listed.
+    """
     rows = _rows_of(problem)
-    found = [_cautious(problem, _expansion(problem, trees, rows)) for trees in states]
-    expanded = {i: one for i, one in enumerate(found) if one is not None}
+    expanded = {}
+    for i, trees in enumerate(states):
+        if stop():
+            break
+        if (one := _cautious(problem, _expansion(problem, trees, rows))) is not None:
+            expanded[i] = one
     nodes, n_terms, sizes = _packed(states)
     about = describe(problem, nodes, n_terms)
     by_key = {int(about.key[i]): i for i in reversed(expanded) if about.key[i] != 0}
