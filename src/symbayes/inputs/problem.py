@@ -66,6 +66,8 @@ class Problem:
     """Weighted standard deviation of y before the known terms are taken out."""
     catalogue: Catalogue | None = None
     """Structures that chains may teleport to, once warm-up has found some."""
+    plain: Problem | None = None
+    """The problem without them, if it has any: other processes get each once."""
     part: Data | None = None
     """The rows that proposals are judged on first, and only those that pass on all; None: on all
     rows at once."""

@@ -212,8 +212,9 @@ def with_catalogue(
     nodes, n_terms, sizes = _packed(states)
     about = describe(problem, nodes, n_terms)
     by_key = {int(about.key[i]): i for i in reversed(expanded) if about.key[i] != 0}
+    plain = problem.plain or problem
     if not by_key:
-        return replace(problem, catalogue=None)
+        return plain
     order = [by_key[key] for key in sorted(by_key)]
     constants = about.n_constants[order]
     places = [about.place[i, : sizes[i]] for i in order]
@@ -239,7 +240,7 @@ def with_catalogue(
         precision=np.array([1.0 / tree.slope_scale, 1.0 / tree.offset_scale]),
         log_likelihood=np.array([one.log_likelihood for one in sorted_]),
     )
-    return replace(problem, catalogue=catalogue)
+    return replace(plain, catalogue=catalogue, plain=plain)
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:

@@ -257,7 +257,7 @@ def test_a_batch_of_more_problems_than_are_kept(monkeypatch):
     names = [ProblemKey("here", i, 60) for i in range(len(problems))]
     ladders = [Replicas(made, np.random.SeedSequence(2), np.ones(2)) for made in problems]
     requests = [
-        RoundRequest(name, Replicas, ladder.state(), Round(5, 2))
+        RoundRequest(name, name, Replicas, ladder.state(), Round(5, 2))
         for name, ladder in zip(names, ladders, strict=True)
     ]
     given = dict(zip(names, problems, strict=True))
@@ -281,7 +281,7 @@ def test_a_problem_that_is_let_go_of_while_it_is_worked_on(monkeypatch):
     monkeypatch.setattr(remote, "carry_out", let_go)
     copy = target()
     state = Replicas(copy, np.random.SeedSequence(2), np.ones(2)).state()
-    requests = pickle.dumps([RoundRequest(name, Replicas, state, Round(5, 2))] * 2)
+    requests = pickle.dumps([RoundRequest(name, name, Replicas, state, Round(5, 2))] * 2)
     answer = remote.run_batch(Batch((name,), requests, 1), {name: copy}, while_held=True)
     assert [result.done for (result,) in pickle.loads(answer)] == [2, 2]
 

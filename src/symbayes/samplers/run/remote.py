@@ -65,6 +65,8 @@ class RoundRequest(NamedTuple):
     """Let a ladder in this state carry out an order."""
 
     key: ProblemKey
+    listed: ProblemKey
+    """What the list of the problem is known by; the same as `key` where it has none."""
     kind: type[Chains]
     state: LadderState
     order: Any
@@ -101,6 +103,7 @@ class Executor(ABC):
         self._run_id = uuid.uuid4().hex
         # By the id of a problem, which is kept so that its id is not given to another.
         self._sent: dict[int, tuple[ProblemKey, Problem]] = {}
+        self._known: dict[int, Problem] = {}
         self._count = 0
         # The longest that a batch of a problem has taken, and what each request took at last.
         self._seconds: dict[ProblemKey, float] = {}
@@ -130,7 +133,7 @@ class Executor(ABC):
     ) -> list[int | None]:
         """Do what `Workers.advance` promises."""
         requests = [
-            RoundRequest(self._key(ladder.problem), type(ladder), ladder.state(), order)
+            RoundRequest(*self._keys(ladder.problem), type(ladder), ladder.state(), order)
             for ladder, order in zip(ladders, orders, strict=True)
         ]
         foreseen = len(requests) == len(self._expected)
@@ -142,18 +145,23 @@ class Executor(ABC):
             ladder.restore(result.state)
             ladder.receive_draws(request.order, result.done or 0, result.draws)
             self._expected.append(request._replace(state=result.state))
-        used = {request.key for request in requests}
+        used = {key for request in requests for key in (request.key, request.listed)}
         for i, (key, _) in list(self._sent.items()):
             if key not in used:
-                del self._sent[i]
+                del self._sent[i], self._known[i]
                 self.forget(key)
         return [result.done for result in results]
 
-    def _key(self, problem: Problem) -> ProblemKey:
+    def _keys(self, problem: Problem) -> tuple[ProblemKey, ProblemKey]:
+        """Return the keys of a problem and of its list, which travels without the table."""
+        plain = problem.plain or problem
+        return self._key(plain, plain), self._key(problem, _without_table(problem))
+
+    def _key(self, problem: Problem, sent: Problem) -> ProblemKey:
         if id(problem) not in self._sent:
             self._count += 1
             key = ProblemKey(self._run_id, self._count, len(problem.data.y))
-            self._sent[id(problem)] = (key, problem)
+            self._sent[id(problem)], self._known[id(problem)] = (key, sent), problem
         return self._sent[id(problem)][0]
 
     def _carry_out(self, requests: list[RoundRequest], again: int) -> deque[list[RoundResult]]:
@@ -167,7 +175,7 @@ class Executor(ABC):
         batches = []
         for group in groups:
             some = [requests[i] for i in group]
-            keys = tuple({request.key: None for request in some})
+            keys = tuple({key: None for one in some for key in (one.key, one.listed)})
             batches.append(Batch(keys, pickle.dumps(some), rounds))
         results: list[list[RoundResult]] = [[] for _ in requests]
         answers = self.run(batches, dict(self._sent.values()))
@@ -203,8 +211,17 @@ def share_out(seconds: Sequence[float], n: int) -> list[list[int]]:
     return groups
 
 
+def _without_table(problem: Problem) -> Problem:
+    """Return what is sent of a problem with a list: the list; of one without, all of it."""
+    if problem.plain is None:
+        return problem
+    none = np.empty(0)
+    data = problem.data._replace(x=none, y=none, root_weight=none, known=none)
+    return replace(problem, data=data, part=None, plain=None)
+
+
 def _is_same(one: RoundRequest, two: RoundRequest) -> bool:
-    same = (one.key, one.kind, one.order) == (two.key, two.kind, two.order)
+    same = one[:3] == two[:3] and one.order == two.order
     return same and same_state(one.state, two.state)
 
 
@@ -275,15 +292,18 @@ def run_batch(batch: Batch, problems: Problems, while_held: bool = False) -> byt
     with _undisturbed():
         requests = pickle.loads(batch.requests)
         return pickle.dumps(
-            [_run_request(request, kept[request.key], batch.rounds) for request in requests]
+            [_run_request(one, kept[one.key], kept[one.listed], batch.rounds) for one in requests]
         )
 
 
-def _run_request(request: RoundRequest, kept: _Kept, rounds: int) -> list[RoundResult]:
+def _run_request(
+    request: RoundRequest, kept: _Kept, listed: _Kept, rounds: int
+) -> list[RoundResult]:
     try:
-        ladder = kept.idle.pop()
+        ladder = listed.idle.pop()
     except IndexError:
-        ladder = request.kind.blank(kept.problem, request.state)
+        problem = replace(kept.problem, catalogue=listed.problem.catalogue)
+        ladder = request.kind.blank(problem, request.state)
     ladder.restore(request.state)
     results: list[RoundResult] = []
     while len(results) < rounds and not (results and results[-1].done is None):
@@ -291,7 +311,7 @@ def _run_request(request: RoundRequest, kept: _Kept, rounds: int) -> list[RoundR
         done = carry_out(ladder, request.order, _memory.libraries)
         draws = ladder.packed_draws(request.order, done or 0)
         results.append(RoundResult(done, ladder.state(), draws, time.thread_time() - began))
-    kept.idle.append(ladder)
+    listed.idle.append(ladder)
     return results
 
 
