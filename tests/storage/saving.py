@@ -46,7 +46,9 @@ def contents(model):
         "groups": [
             (one.weight, _plain(one.model), sorted(one.members)) for one in posterior.groups
         ],
-        "front": [(one.group, repr(one.log_evidence), _plain(one.model)) for one in posterior.front],
+        "front": [
+            (one.group, repr(one.log_evidence), _plain(one.model)) for one in posterior.front
+        ],
         "inclusion": posterior.inclusion.tobytes(),
         "leading": posterior.leading_by_chain,
     }
