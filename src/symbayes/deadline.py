@@ -38,7 +38,7 @@ class Deadline:
         return self.interrupted() or self.over()
 
     def earlier(self, seconds: float) -> Deadline:
-        """Return the moment that lies so many seconds before this one."""
+        """Return the deadline that lies this number of seconds earlier."""
         return Deadline(self.at - seconds, self.interrupted)
 
     def share(self, part: float) -> Deadline:
