@@ -14,14 +14,13 @@ from scipy import stats
 
 from symbayes.kernels.tree import NODE
 from symbayes.samplers.catalogue import describe, make_odds, room_for, with_catalogue
-from symbayes.samplers.ladder import Replicas
 
 from .. import naive
 from . import loops
 from .cases import FALSE_ALARM, Case, space_of
 from .spaces import count_states, p_value
 from .test_stationarity import constants, weights_and_trees
-from .test_tempering import pack, worst_state
+from .test_tempering import p_values_of_ladders
 
 PLAIN = Case("collapsed", (2, 0.5), max_nodes=4)
 SUMS = Case("collapsed", (3, 1.5), "sums", max_nodes=3, beta=1.5, temperature=0.6)
@@ -126,36 +125,9 @@ def test_teleport_alone_keeps_the_posterior_to_fine_resolution(case):
     assert min(results.values()) > FALSE_ALARM / len(results), results
 
 
-def p_values_of_ladders(case, powers, n, rounds, steps=8, seed=0):
-    """Ladders that teleport, from the worst state: the states at every temperature."""
-    spaces = [space_of(replace(case, temperature=power)) for power in powers]
-    problem = listed(spaces[0])
-    worst = worst_state(spaces[0])
-    replicas = Replicas(problem, np.random.SeedSequence(seed), np.array(powers))
-    first = [values.copy() for values in replicas.priors]
-    nodes = [np.zeros((n, space.width), NODE) for space in spaces]
-    terms = np.zeros((len(spaces), n), np.int64)
-    for i in range(n):
-        for r in range(len(powers)):
-            replicas.put(worst, r)
-        for values, start in zip(replicas.priors, first, strict=True):
-            values[:] = start
-        replicas.run(steps, rounds, 1, every=True)
-        for t in range(len(powers)):
-            trees = replicas.trees(int(replicas.ladder.replica[t]))
-            terms[t, i] = pack(nodes[t], trees, i)
-        # What is noted of a draw is the state at every temperature.
-        assert replicas.visited(1).n_terms.tolist() == terms[:, i].tolist()
-    assert (replicas.ladder.teleports[:, 2] > 0).all()
-    return {
-        f"states at {power}": p_value(space, *state)
-        for power, space, *state in zip(powers, spaces, nodes, terms, strict=True)
-    }
-
-
 @pytest.mark.parametrize("case", [PLAIN, LEARNED], ids=lambda case: case.name)
 def test_ladders_that_teleport_reach_the_exact_posterior(case):
-    results = p_values_of_ladders(case, (1.0, 0.5, 0.1), n=1_500, rounds=30)
+    results = p_values_of_ladders(case, (1.0, 0.5, 0.1), n=1_500, rounds=30, lists=listed)
     assert min(results.values()) > FALSE_ALARM / len(results), results
 
 
@@ -164,7 +136,9 @@ def test_ladders_that_teleport_reach_the_exact_posterior(case):
     "case", [PLAIN, SUMS, LT, LEARNED, PART, PRICE, SENSIBLE], ids=lambda case: case.name
 )
 def test_ladders_that_teleport_reach_the_exact_posterior_to_fine_resolution(case):
-    results = p_values_of_ladders(case, (1.0, 0.5, 0.2, 0.05), n=10_000, rounds=50, seed=1)
+    results = p_values_of_ladders(
+        case, (1.0, 0.5, 0.2, 0.05), n=10_000, rounds=50, seed=1, lists=listed
+    )
     assert min(results.values()) > FALSE_ALARM / len(results), results
 
 

@@ -121,11 +121,15 @@ def pack(rows, trees, i):
     return len(trees)
 
 
-def p_values_of_ladders(case, powers, n, rounds, steps=8, seed=0):
-    """Run ladders from the worst state, independent of each other; compare every temperature."""
+def p_values_of_ladders(case, powers, n, rounds, steps=8, seed=0, lists=None):
+    """Run ladders from the worst state, independent of each other; compare every temperature.
+
+    `lists` makes of a space a problem whose ladders teleport.
+    """
     spaces = [space_of(replace(case, temperature=power)) for power in powers]
     worst = worst_state(spaces[0])
-    replicas = Replicas(spaces[0].problem, np.random.SeedSequence(seed), np.array(powers))
+    problem = spaces[0].problem if lists is None else lists(spaces[0])
+    replicas = Replicas(problem, np.random.SeedSequence(seed), np.array(powers))
     first = [values.copy() for values in replicas.priors]
     nodes = [np.zeros((n, space.width), worst[0].dtype) for space in spaces]
     terms = np.zeros((len(spaces), n), np.int64)
@@ -134,13 +138,15 @@ def p_values_of_ladders(case, powers, n, rounds, steps=8, seed=0):
             replicas.put(worst, r)
         for values, start in zip(replicas.priors, first, strict=True):
             values[:] = start
-        replicas.run(steps, rounds, 1)
+        replicas.run(steps, rounds, 1, every=True)
         for t in range(len(powers)):
             trees = replicas.trees(int(replicas.ladder.replica[t]))
             terms[t, i] = pack(nodes[t], trees, i)
         # What is kept as a draw is the state at the coldest temperature.
         assert replicas.output[1][0] == terms[0, i]
+        assert replicas.visited(1).n_terms.tolist() == terms[:, i].tolist()
     ladder = replicas.ladder
+    assert (ladder.teleports[:, 2] > 0).all() == (lists is not None)
     assert np.all(ladder.rejected > 0)  # pairs swap, and not always
     assert np.all(ladder.rejected < 0.95 * ladder.tried)
     return {

@@ -15,6 +15,8 @@ caller owns.
 | `moves/` | the moves, one contract (`moves/__init__.py`), and which one is chosen |
 | `step.py` | one step: propose, evaluate, accept or reject |
 | `front.py` | the best state of each size that was met |
+| `sensible.py`, `nesting.py` | which terms are sensible functions; the price of nested operators |
+| `teleport.py` | a whole state replaced by one of a list |
 | `run.py`, `ladder.py` | starts and kept states; the loop of the default sampler |
 | `paper.py` | step and loop of the paper's sampler |
 | `evaluate.py`, `vector_math.py` | the values of a tree on rows |
