@@ -80,9 +80,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         "tempered" searches first and then samples by parallel tempering, coefficients and noise
         integrated out; "paper" is the sampler of the paper,
         with a fixed number of terms (2 if `n_terms` is "auto").
-    draws : int, default=1000
-        Draws per chain, at most; fewer when chains agree earlier or formulas are very large. Of
-        more than 10,000 per chain (80,000 in all), equally spaced ones are kept.
+    draws : int, optional
+        Draws per chain, at most; fewer when chains agree earlier or formulas are very large. If it
+        is not given, a fit with a `timeout` draws until chains agree or time is up, and one without
+        it makes at most 4000 (the paper's sampler 1000). Of more than 10,000 per chain (80,000 in
+        all), equally spaced ones are kept.
     tune : int, optional
         Draws per chain for warm-up, thrown away. With the default sampler it is the most that a
         search may take, 15000 if not given; it ends sooner when the answer is settled.
@@ -199,7 +201,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         noise_prior: NoisePrior | float | str | None = None,
         hyperparameters: str = "learn",
         sampler: str | TemperedSampler | PaperSampler = "tempered",
-        draws: int = 1000,
+        draws: int | None = None,
         tune: int | None = None,
         chains: int = 4,
         combine: str = "pool",

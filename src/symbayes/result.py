@@ -22,6 +22,7 @@ from .posterior.diagnostics import Diagnostics
 from .posterior.posterior import Posterior
 from .posterior.prediction import FAR, AcceptedModels
 from .posterior.stacking import reweighted, stack
+from .posterior.table import with_shares
 from .samplers.sampling import Earlier
 
 #: Training rows that are kept for plots, reports and ArviZ, at most.
@@ -291,6 +292,7 @@ def combined(result: Result, how: str, rule: str) -> Result:
             0.0 if one.group < 0 else min(1.0, posterior.groups[one.group].weight)
             for one in posterior.front
         ]
+        formulas, front = with_shares(posterior, formulas, front)
         result = replace(
             result, posterior=posterior, formulas=formulas, formula_objects=objects, front=front
         )

@@ -17,7 +17,7 @@ from .cautions import ConvergenceWarning, Remedy, SamplingWarning
 from .deadline import Deadline, OutOfTime
 from .fitting.model import Fitter
 from .inputs.problem import Problem
-from .inputs.sampler_settings import TemperedSampler
+from .inputs.sampler_settings import TemperedSampler, most_draws
 from .inputs.task import Task
 from .inputs.validation import LARGE, column_name, feature_names
 from .kernels import units
@@ -25,7 +25,7 @@ from .posterior.diagnostics import cut_short, effort, history
 from .posterior.front import make_front, seconds_of_front
 from .posterior.posterior import make_posterior, seconds_after
 from .posterior.prediction import AcceptedModels
-from .posterior.table import FormulaWriter
+from .posterior.table import FormulaWriter, with_shares
 from .posterior.verdict import judge
 from .result import MOST_ROWS_KEPT, Result, combined, with_diagnostics, with_stacking
 from .samplers.run.clock import Watch
@@ -94,7 +94,7 @@ def run_fit(
                             sampler,
                             problem,
                             tune=sampler.tune if model.tune is None else int(model.tune),
-                            draws=int(model.draws),
+                            draws=most_draws(sampler, model.draws, model.timeout),
                             guesses=task.guesses,
                             seeds=np.random.SeedSequence(entropy).spawn(chains),
                             run=context,
@@ -116,7 +116,7 @@ def _earlier(model: Any, task: Task, chains: int) -> Trace | None:
     earlier = getattr(model, "result_", None)
     before = trace_to_extend(
         None if earlier is None else earlier.run, task.problem, task.sampler,
-        chains, int(model.draws),
+        chains, most_draws(task.sampler, model.draws, model.timeout),
     )  # fmt: skip
     if before is None and earlier is not None:
         warnings.warn(
@@ -172,14 +172,14 @@ def _answers(
     stopped, deadline, table = watch.interrupted, watch.deadline, task.table
     before_front = deadline.earlier(seconds_of_front(watch.timeout))
     posterior = make_posterior(fitter, trace, before_front.share(_FOR_POSTERIOR))
-    models = posterior.formula_models
-    formulas, objects = writer.table(models, before_front.share(_FOR_TABLE))
+    formulas, objects = writer.table(posterior, before_front.share(_FOR_TABLE))
     members = make_front(
         fitter, trace, posterior.groups, formulas["n_nodes"].tolist(), deadline.share(_FOR_FRONT)
     )
     posterior = replace(posterior, front=members)
     front, front_objects = writer.front(posterior, formulas, objects, deadline.share(_FOR_TABLE))
-    rmse = writer.one_standard_error_rmse(models)
+    formulas, front = with_shares(posterior, formulas, front)
+    rmse = writer.one_standard_error_rmse(posterior.formula_models)
     diagnostics = effort(trace)
     # A Ctrl-C since sampling ended leaves formulas unpolished.
     diagnostics["interrupted"] |= watch.interrupted and not stopped

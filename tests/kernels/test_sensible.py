@@ -83,7 +83,7 @@ def test_the_price_in_the_log_prior(parts, nested):
     weights = {name: 1 / len(OPERATORS) for name in OPERATORS}
     even = np.full(2, 0.5)
     dear, free = (
-        StatePrior(TreePrior(nesting_price=price), 1, weights, even, np.empty(0))
+        StatePrior(TreePrior(nesting_price=price), 1, weights, even, (np.empty(0), np.empty(0)))
         for price in (2.5, 0.0)
     )
     state = [tree(*parts), tree(1)]

@@ -56,6 +56,7 @@ class Found:
     """A posterior, and what is asked of it."""
 
     def __init__(self, found, fitter):
+        self.found = found
         self.models, self.formula_models = found.mixture.models, found.formula_models
         self.predict, self.sample = found.mixture.predict, found.mixture.sample
         self.quantiles, self.deviations = found.mixture.quantiles, found.mixture.deviations
@@ -65,7 +66,7 @@ class Found:
         self._writer = FormulaWriter(fitter, names, np.arange(n_columns))
 
     def table(self, late=False):
-        return self._writer.table(self.formula_models, _deadline(late))
+        return self._writer.table(self.found, _deadline(late))
 
 
 def _deadline(late):

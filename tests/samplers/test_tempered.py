@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from symbayes import TemperedSampler
+from symbayes import PaperSampler, TemperedSampler
 from symbayes.formula.trees import split_terms
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
+from symbayes.inputs.sampler_settings import most_draws
 from symbayes.inputs.validation import Table
 from symbayes.samplers import tempered
 from symbayes.samplers.ladder import Replicas
@@ -242,6 +243,32 @@ def test_drawing_ends_when_the_draws_agree(monkeypatch):
     assert not trace.timed_out
     assert len(trace.chains[0]) == len(trace.chains[1]) == looks[-1] < 10_000
     assert len(looks) == 2
+
+
+def test_a_fit_with_a_time_limit_draws_as_long_as_it_may():
+    """Unless the user says how many draws there may be."""
+    limits = {
+        (sampler, draws, timeout): most_draws(sampler, draws, timeout)
+        for sampler in (TemperedSampler(), PaperSampler())
+        for draws in (None, 7)
+        for timeout in (None, 60.0)
+    }
+    assert {most for (_, draws, _), most in limits.items() if draws == 7} == {7}
+    assert limits[TemperedSampler(), None, 60.0] > 100 * limits[TemperedSampler(), None, None]
+    assert limits[PaperSampler(), None, 60.0] == limits[PaperSampler(), None, None]
+
+
+def test_looks_come_after_the_same_draws_wherever_a_run_was_resumed():
+    def looks(done):
+        while done < 20_000:
+            done += tempered.draws_per_look(done) - done % tempered.draws_per_look(done)
+            yield done
+
+    whole = list(looks(0))
+    assert whole[:3] == [128, 256, 384]
+    assert len(whole) < 100  # each costs more, the more draws there are
+    for start in range(0, 20_000, 37):
+        assert list(looks(start)) == [look for look in whole if look > start]
 
 
 def test_draws_of_an_easy_problem_agree_before_the_last():

@@ -247,6 +247,8 @@ def test_time_left_is_that_of_the_phase_and_within_the_limit(no_rest):
     report(status(done=8))
     left = [one.seconds_left for one in seen]
     assert left == [0.0, None, 2.0 * 9, pytest.approx(4.0 * 2 / 8), 0.5, 0.0]
+    # With a limit, as many draws as it allows for.
+    assert [one.total for one in seen] == [10, 10, 10, 10, 9, 8]
 
 
 def test_a_constant_and_a_state_without_a_fit(no_rest):

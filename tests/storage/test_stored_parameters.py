@@ -48,7 +48,7 @@ KEPT = [
     {"sampler": PaperSampler(max_trees=77), "n_terms": 1},
     {"draws": 7, "tune": None, "chains": 3, "n_jobs": None},
     {"model_selection": "accuracy"},
-    {"timeout": 0.1},
+    {"timeout": 0.1, "draws": None},
     {"timeout": float("inf")},
     {"random_state": None},
     {"random_state": 2**32 - 1},

@@ -193,9 +193,9 @@ def parser() -> argparse.ArgumentParser:
     add("--time", "--timeout", dest="timeout", type=_seconds, metavar="SECONDS",
         help="end the fit after this time, with what it has found; that depends on the machine, "
         "whatever the seed")
-    add("--draws", type=_count, default=1000, metavar="N",
+    add("--draws", type=_count, metavar="N",
         help="formulas that each chain draws from the posterior, at most: it ends earlier when the "
-        "chains agree (default: 1000)")
+        "chains agree (default: 4000, or as many as --time allows)")
     add("--tune", type=_natural, metavar="N",
         help="draws of each chain for warm-up, at most (default: 15000)")
     add("--chains", type=_count, default=4, metavar="N",

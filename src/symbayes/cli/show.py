@@ -9,7 +9,8 @@ from typing import Any
 
 from joblib import cpu_count
 
-from .. import Formula, PaperSampler, TemperedSampler, __version__, load
+from .. import Formula, __version__, load
+from ..inputs.sampler_settings import SAMPLERS, most_draws
 from ..kernels import units
 from ..result import MOST_ROWS_KEPT
 from .output import (
@@ -93,9 +94,10 @@ def about_model(model: Any) -> dict[str, str]:
     """Return settings, columns and verdict of a model."""
     result = model.result_
     settings = model.get_params(deep=False)
+    sampler = SAMPLERS.get(model.sampler, model.sampler)
+    settings["draws"] = most_draws(sampler, model.draws, model.timeout)
     if settings["tune"] is None:
-        named = {"tempered": TemperedSampler, "paper": PaperSampler}
-        settings["tune"] = named.get(model.sampler, model.sampler).tune
+        settings["tune"] = sampler.tune
     return {
         "target": repr(result.target),
         "rows": f"more than {MOST_ROWS_KEPT:,}" if result.n_rows is None else f"{result.n_rows:,}",

@@ -3,13 +3,52 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
+from scipy.special import logsumexp
 
+from ..formula.trees import writings
 from ..kernels import opcodes
 from .constants import Terms, all_constants
 from .least_squares import slopes, span
-from .model import Fitter, Model
+from .model import Fitter, Model, State
+
+# Writings with constants of which the integral is worked out, those that were drawn most first.
+_MOST_INTEGRALS = 8
+
+
+def log_evidence_of_writings(
+    fitter: Fitter,
+    model: Model,
+    states: Iterable[State] = (),
+    stop: Callable[[], bool] = lambda: False,
+) -> float:
+    """Return the log evidence of a formula in all the ways in which it was drawn.
+
+    `states` are those that are this formula, most probable first, and `model` is how it is shown:
+    in the only way that counts if there are no states. Terms in another order, and operands that
+    have changed places, are counted without having been drawn.
+    """
+    n_known = len(fitter.problem.known)
+    best: dict[tuple[str, ...], tuple[State, float]] = {}
+    for state in states or [model.state]:
+        key, log_ways = writings(state.trees[n_known:])
+        if key not in best or state.log_likelihood > best[key][0].log_likelihood:
+            best[key] = state, log_ways
+    parts: list[float] = []
+    n_integrals = 0
+    for state, log_ways in best.values():
+        fit: Model | None = replace(model, state=state)
+        if _has_constants(state.trees[n_known:]):
+            if parts and (n_integrals == _MOST_INTEGRALS or stop()):
+                continue
+            n_integrals += 1
+            fit = fitter.fit(state)
+        if fit is not None:
+            parts.append(log_evidence(fitter, fit) + log_ways)
+    return float(logsumexp(parts)) if parts else -math.inf
 
 
 def log_evidence(fitter: Fitter, model: Model) -> float:
@@ -39,9 +78,13 @@ def log_evidence(fitter: Fitter, model: Model) -> float:
         return math.inf
     log_likelihood = -0.5 * len(model.state.trees) * math.log1p(n) - 0.5 * rows * math.log(squares)
     constants = 0.0
-    if any((tree["op"] == opcodes.LT).any() for tree in trees):
+    if _has_constants(trees):
         constants = _log_integral(fitter.terms(model.state), rows / squares, fitter)
     return float(log_likelihood + constants + problem.log_prior.of_structure(trees))
+
+
+def _has_constants(trees: Iterable[np.ndarray]) -> bool:
+    return any((tree["op"] == opcodes.LT).any() for tree in trees)
 
 
 def _log_integral(terms: Terms, precision: float, fitter: Fitter) -> float:

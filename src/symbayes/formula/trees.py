@@ -7,6 +7,7 @@ normal form. A tree has constants only in `lt(x) = a x + b`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial, reduce
 from typing import Any
@@ -204,6 +205,45 @@ def skeleton(nodes: np.ndarray) -> str:
     while text.startswith(("lt(", "neg(")):
         text = text[text.index("(") + 1 : -1]
     return text
+
+
+def writings(trees: Sequence[np.ndarray]) -> tuple[tuple[str, ...], float]:
+    """Return what all writings of a structure have in common, and the log of how many there are.
+
+    Terms may come in any order, and so may operands that change places.
+
+    Examples
+    --------
+    >>> from symbayes.formula.trees import join, leaf, writings
+    >>> writings([join("+", leaf(0), leaf(1)), leaf(2)])  # twice two of them
+    (('+(x0,x1)', 'x2'), 1.386...)
+    """
+    texts, log_ways = [], math.lgamma(len(trees) + 1.0)
+    for tree in trees:
+        text, exchanged = _writings(tree["op"].tobytes(), tree["feature"].tobytes())
+        texts.append(text)
+        log_ways += exchanged * math.log(2.0)
+    return tuple(sorted(texts)), log_ways
+
+
+@lru_cache(maxsize=2**14)
+def _writings(ops: bytes, features: bytes) -> tuple[str, int]:
+    """Return a tree with its operands in order, and how many nodes may be written in two ways."""
+    operands: list[str] = []
+    n = 0
+    columns = np.frombuffer(features, NODE["feature"])[::-1]
+    for op, column in zip(np.frombuffer(ops, NODE["op"])[::-1].tolist(), columns, strict=True):
+        if op == opcodes.FEATURE:
+            operands.append(f"x{column}")
+            continue
+        row = BY_OPCODE[op]
+        inner = [operands.pop() for _ in range(row.arity)]
+        if row.commutative:
+            # Constants tell operands apart that are the same otherwise.
+            n += inner[0] != inner[1] or "lt(" in inner[0]
+            inner.sort()
+        operands.append(f"{row.name}({','.join(inner)})")
+    return operands.pop(), n
 
 
 # Evaluated: for everything outside the compiled loops.

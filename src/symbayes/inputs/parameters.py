@@ -42,7 +42,8 @@ def check_parameters(model: Any) -> Sampler:
     noise_prior(model.noise_prior, NoisePrior())
     texts_of("known_terms", model.known_terms)
     texts_of("initial_formulas", model.initial_formulas)
-    require_whole("draws", model.draws, 1)
+    if model.draws is not None:
+        require_whole("draws", model.draws, 1)
     if model.tune is not None:
         require_whole("tune", model.tune, 0)
     require_whole("chains", model.chains, 1)

@@ -319,10 +319,10 @@ def _weight(key: str | int, weight: float) -> float:
 class StatePrior:
     """The log prior of a state, up to a constant.
 
-    Weights of operators are at their prior means. Those of columns are integrated out where they
+    Called, it ranks states: weights of operators are at their prior means, and the variances of
+    the constants are integrated out one by one. Weights of columns are integrated out where they
     are learned: among many columns, one that is used already costs little to use again. The
-    variances of the constants are integrated out one by one. It ranks states; the samplers never
-    need it, since everything but ratios cancels.
+    samplers never need it, since everything but ratios cancels.
 
     States are ranked between rounds, while threads wait. So all logarithms are taken once.
     """
@@ -333,9 +333,12 @@ class StatePrior:
         terms: TermsPrior | int,
         operator_weights: Mapping[str, float],
         feature_weights: np.ndarray,
-        concentration: np.ndarray,
+        concentrations: tuple[np.ndarray, np.ndarray],
     ):
-        """`concentration` is that of the Dirichlet prior of columns, empty if they are fixed."""
+        """`concentrations` are those of the Dirichlet priors of operators, by opcode, and columns.
+
+        They are empty if weights are fixed.
+        """
         splits = [tree.split_probability(depth) for depth in range(int(tree.max_nodes) + 1)]
         self._term = 0.0 if isinstance(terms, int) else math.log(terms.decay)
         self._splits = [math.log(split) for split in splits]
@@ -353,13 +356,19 @@ class StatePrior:
         self._price = float(tree.nesting_price)
         with np.errstate(divide="ignore"):
             self._columns = np.log(feature_weights).tolist()
-        self._concentration = concentration.tolist()
-        self._total = float(concentration.sum())
+        of_operators, of_columns = concentrations
+        self._totals = [float(of_operators.sum()), float(of_columns.sum())]
+        if of_operators.any():
+            of_operators = np.where(
+                of_operators > 0, of_operators, of_operators[of_operators > 0].min()
+            )
+        self._of_operators, self._of_columns = of_operators.tolist(), of_columns.tolist()
 
-    def __call__(self, trees: Sequence[np.ndarray], with_constants: bool = True) -> float:
+    def __call__(self, trees: Sequence[np.ndarray], only_structure: bool = False) -> float:
         """Return the log prior of a state."""
         total = len(trees) * self._term
         columns: Counter[int] = Counter()
+        operators: Counter[int] = Counter()
         for nodes in trees:
             depths, above = [0], [NOTHING_ABOVE]
             for op, column, a, b in nodes.tolist():
@@ -370,30 +379,38 @@ class StatePrior:
                     continue
                 arity, log_weight = self._operators[op]
                 total += self._splits[depth] + log_weight
+                operators[op] += 1
                 depths += [depth + 1] * arity
                 nested, mine = below(op, mine)
                 above += [mine] * arity
                 total -= self._price * nested
-                if op == opcodes.LT and with_constants:
+                if op == opcodes.LT and not only_structure:
                     total += _log_student(a - 1.0, *self._slope)
                     total += _log_student(b, *self._offset)
-        return total + self._log_columns(columns)
+        if only_structure and self._of_operators:
+            total -= sum(n * self._operators[op][1] for op, n in operators.items())
+            total += _log_urn(self._of_operators, self._totals[0], operators)
+        if self._of_columns:
+            return total + _log_urn(self._of_columns, self._totals[1], columns)
+        return total + sum(n * self._columns[column] for column, n in columns.items())
 
     def of_structure(self, trees: Sequence[np.ndarray]) -> float:
-        """Return the log prior of a state without that of its constants."""
-        return self(trees, with_constants=False)
+        """Return the log prior of a state without its constants, learned weights integrated out."""
+        return self(trees, only_structure=True)
 
-    def _log_columns(self, counts: Counter[int]) -> float:
-        """Return the log prior of the columns at the leaves: independent, or from Polya's urn."""
-        if not self._concentration:
-            return sum(n * self._columns[column] for column, n in counts.items())
-        result = math.lgamma(self._total) - math.lgamma(self._total + counts.total())
-        for column, n in counts.items():
-            own = self._concentration[column]
-            if own == 0.0:
-                return -math.inf
-            result += math.lgamma(own + n) - math.lgamma(own)
-        return result
+
+def _log_urn(concentration: Sequence[float], total: float, counts: Counter[int]) -> float:
+    """Return the log probability of drawing these counts, in some order, from Polya's urn.
+
+    `total` is the sum of the concentrations of all that can be drawn.
+    """
+    result = math.lgamma(total) - math.lgamma(total + counts.total())
+    for i, n in counts.items():
+        own = concentration[i]
+        if own == 0.0:
+            return -math.inf
+        result += math.lgamma(own + n) - math.lgamma(own)
+    return result
 
 
 def _student(nu: float, scale: float) -> tuple[float, float, float]:

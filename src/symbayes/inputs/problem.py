@@ -90,9 +90,7 @@ class Problem:
     def new_prior(self, move_shape: tuple[float, float]) -> Prior:
         """Return the prior in a chain's own copy."""
         tree = self.tree_prior
-        weights = np.zeros(opcodes.N_OPCODES)
-        for name, weight in self.operator_weights.items():
-            weights[OPERATORS[name].opcode] = weight
+        weights = _by_opcode(self.operator_weights)
         log_terms = np.full(self.most_terms + 1, -np.inf)
         if isinstance(self.terms, int):
             log_terms[self.terms] = 0.0
@@ -132,7 +130,10 @@ class Problem:
             self.terms,
             self.operator_weights,
             self.feature_weights,
-            self._concentration(self.feature_weights, _RELEVANT_COLUMNS),
+            (
+                self._concentration(_by_opcode(self.operator_weights), np.inf),
+                self._concentration(self.feature_weights, _RELEVANT_COLUMNS),
+            ),
         )
 
     def are_sensible(self, trees: Sequence[np.ndarray]) -> bool:
@@ -339,6 +340,13 @@ def some_rows(problem: Problem, most: int) -> np.ndarray:
     chosen = some_of(n, most)
     # A list of all rows would take as much memory as a column.
     return chosen if used[:n].all() else np.flatnonzero(used)[chosen]
+
+
+def _by_opcode(weights: Mapping[str, float]) -> np.ndarray:
+    result = np.zeros(opcodes.N_OPCODES)
+    for name, weight in weights.items():
+        result[OPERATORS[name].opcode] = weight
+    return result
 
 
 def _limits(tree_prior: TreePrior) -> np.ndarray:

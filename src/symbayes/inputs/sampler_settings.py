@@ -53,6 +53,8 @@ class TemperedSampler:
     plug_in = False
     #: Draws per ladder for warm-up, unless the user says otherwise.
     tune = 15_000
+    #: Draws per ladder at most, unless the user says otherwise: without and with a time limit.
+    draws, draws_in_time = 4000, 1_000_000
     #: Data without noise can be fitted to all digits.
     noise_prior = NoisePrior()
 
@@ -119,6 +121,8 @@ class PaperSampler:
     plug_in = True
     #: Accepted models per chain to leave out, unless the user says otherwise.
     tune = 2000
+    #: Accepted models per chain to keep, unless the user says otherwise.
+    draws = draws_in_time = 1000
     #: The noise is redrawn with every proposal, so a prior far from the data accepts nothing.
     noise_prior = NoisePrior(shape=1.0, scale=0.01)
 
@@ -138,3 +142,10 @@ SAMPLERS: dict[str, type[TemperedSampler] | type[PaperSampler]] = {
     "tempered": TemperedSampler,
     "paper": PaperSampler,
 }
+
+
+def most_draws(sampler: Sampler, draws: int | None, timeout: float | None) -> int:
+    """Return the draws per chain at most, as the estimator's parameters have it."""
+    if draws is not None:
+        return int(draws)
+    return sampler.draws if timeout is None else sampler.draws_in_time

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..deadline import Deadline
-from ..fitting.evidence import log_evidence
+from ..fitting.evidence import log_evidence_of_writings
 from ..fitting.model import Fitter, Model, expression_of
 from ..formula import expression as ex
 from ..formula.trees import concatenated, structure
@@ -68,7 +68,10 @@ def make_front(
         model, i = members[place]
         # What was not drawn has to be worth its length.
         if model.mse < least * (1.0 if i >= 0 else _WORTH_SHOWING):
-            evidence = np.nan if deadline.over() else log_evidence(fitter, model)
+            if i >= 0 and np.isfinite(groups[i].log_evidence):
+                evidence = groups[i].log_evidence
+            else:
+                evidence = np.nan if deadline.over() else log_evidence_of_writings(fitter, model)
             chosen.append(Member(model, i, evidence))
             least = model.mse
     return chosen

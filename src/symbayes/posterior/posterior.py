@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import softmax
 
 from ..deadline import Deadline
+from ..fitting.evidence import log_evidence_of_writings
 from ..fitting.model import Fitter, Model, State, expression_of
 from ..formula import expression as ex
 from ..formula.rewriting import collected
@@ -38,6 +40,8 @@ _DECIMALS = 12
 # error. Long formulas take their time, with the square of the number of constants: after this much
 # work (nodes times rows times squared transforms, two seconds) no further one is begun.
 _POLISHED, _MOST_POLISHING = 20, 6_000_000
+# Formulas, from the most probable on, whose evidence is worked out.
+_WITH_EVIDENCE = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,8 @@ class Group:
     weight: float
     model: Model
     members: frozenset[int]
+    log_evidence: float = np.nan
+    """See `fitting.evidence`; nan where it was not worked out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +146,7 @@ def make_posterior(fitter: Fitter, trace: Trace, deadline: Deadline | None = Non
         models = _fit_all(fitter, states, most, deadline.share(_FOR_MODELS))
         groups = group(states, fitter, min(most, LISTED), deadline.share(_FOR_FORMULAS))
         groups = polished(groups, fitter, deadline)
+        groups = _with_evidence(groups, states, fitter, deadline)
     if not models or not groups:
         raise ValueError(
             "the coefficients of all formulas found are too large or too small for a number; "
@@ -209,6 +216,28 @@ def collect(trace: Trace, known: Sequence[np.ndarray] = ()) -> tuple[list[State]
 def state_key(state: State) -> tuple[bytes, ...]:
     """Return what tells states apart."""
     return tuple(tree.tobytes() for tree in state.trees)
+
+
+def shares_by_evidence(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
+    """Return probabilities that follow from the evidence, of the formulas and of the front.
+
+    What was drawn of the formulas with an evidence is shared out among these and the formulas of
+    the front that were not drawn, in proportion to it. nan where it is not known.
+    """
+    groups, front = posterior.groups, posterior.front
+    drawn = np.array([one.log_evidence for one in groups])
+    met = np.array([one.log_evidence if one.group < 0 else np.nan for one in front])
+    evidence = np.append(drawn, met)
+    known = np.isfinite(evidence)
+    shares = np.full(len(evidence), np.nan)
+    weight = sum(one.weight for one in groups if np.isfinite(one.log_evidence))
+    if known.any():
+        shares[known] = min(1.0, weight) * softmax(evidence[known])
+    of_groups, of_front = shares[: len(groups)], shares[len(groups) :]
+    for i, one in enumerate(front):
+        if one.group >= 0:
+            of_front[i] = of_groups[one.group]
+    return of_groups, of_front
 
 
 def inclusion(states: list[State], n_columns: int) -> np.ndarray:
@@ -335,6 +364,20 @@ def polished(groups: list[Group], fitter: Fitter, deadline: Deadline) -> list[Gr
         groups = _merge_equal_fits(groups)
 
 
+def _with_evidence(
+    groups: list[Group], states: list[State], fitter: Fitter, deadline: Deadline
+) -> list[Group]:
+    """Return the formulas, the first ones with their evidence, as far as there is time."""
+    first = []
+    for one in groups[:_WITH_EVIDENCE]:
+        if deadline.over():
+            break
+        members = [states[i] for i in sorted(one.members)]
+        evidence = log_evidence_of_writings(fitter, one.model, members, deadline.over)
+        first.append(replace(one, log_evidence=evidence))
+    return [*first, *groups[len(first) :]]
+
+
 def to_polish(sizes: Sequence[int], errors: Sequence[float]) -> list[int]:
     """Return which formulas a reader looks at: the first ones, then the front of size and error."""
     return list(dict.fromkeys([*range(len(sizes))[:_POLISHED], *front(sizes, errors).tolist()]))
@@ -380,7 +423,8 @@ def _merge_equal_fits(groups: list[Group]) -> list[Group]:
             other = merged[i]
             if np.max(np.abs(probe - other.model.probe)) <= _SAME_FIT:
                 simplest = min(other.model, one.model, key=lambda m: m.state.n_nodes)
-                merged[i] = Group(other.weight + one.weight, simplest, other.members | one.members)
+                members = other.members | one.members
+                merged[i] = Group(other.weight + one.weight, simplest, members)
                 break
         else:
             shadows[len(merged)] = shadow

@@ -9,19 +9,16 @@ import numpy as np
 import pandas as pd
 
 from ..deadline import Deadline, OutOfTime
-from ..fitting.evidence import log_evidence
 from ..fitting.model import Fitter, Model, expression_of
 from ..fitting.rounding import TrainingRows, is_simple, rounded
 from ..formula import expression as ex
 from ..formula.formula import DIGITS, Formula
 from ..formula.rewriting import collected
 from ..kernels import opcodes
-from .posterior import Budget, Posterior, to_polish
+from .posterior import Budget, Posterior, shares_by_evidence, to_polish
 
 # Formulas, from the most probable on, for which simple constants are looked for.
 _ROUNDED = 5
-# Formulas, from the most probable on, whose evidence is worked out.
-_WITH_EVIDENCE = 20
 # Work on simple constants of formulas that are only on the front, as `Budget` counts it.
 _MOST_ROUNDING = 500_000
 
@@ -46,16 +43,15 @@ class FormulaWriter:
         )  # fmt: skip
 
     def table(
-        self, models: list[tuple[float, Model]], deadline: Deadline | None = None
+        self, posterior: Posterior, deadline: Deadline | None = None
     ) -> tuple[pd.DataFrame, list[Formula]]:
         """Return the table of formulas and the formulas themselves.
 
         Simple constants are looked for until the deadline or a Ctrl-C.
         """
         deadline = deadline or Deadline()
-        fits = [model for _, model in models]
+        fits = [one.model for one in posterior.groups]
         formulas = [self._formula(fit) for fit in fits]
-        problem = self._fitter.problem
         # Digits take next to no time, unless there are very many constants.
         budget = Budget(self._fitter, deadline.over)
         for i in to_polish([formula.n_nodes for formula in formulas], [fit.mse for fit in fits]):
@@ -63,18 +59,12 @@ class FormulaWriter:
                 formulas[i] = self._shown(fits[i])
         rounded_texts = [str(formula) for formula in formulas]
         budget = Budget(self._fitter, deadline.cut_short)
-        for i in range(min(_ROUNDED, len(models)) if self._free else 0):
+        for i in range(min(_ROUNDED, len(fits)) if self._free else 0):
             if budget.allows(fits[i]):
                 with contextlib.suppress(OutOfTime):
                     rounded_texts[i] = self._with_simple_constants(formulas[i], deadline.over)
         r2 = [self._r2(fit) for fit in fits]
-        evidence = np.full(len(fits), np.nan)
-        for i, fit in enumerate(fits[:_WITH_EVIDENCE]):
-            if deadline.over():
-                break
-            evidence[i] = log_evidence(self._fitter, fit)
-        table = formula_table(models, formulas, problem.y_scale, r2, rounded_texts, evidence)
-        return table, formulas
+        return formula_table(posterior, formulas, r2, rounded_texts), formulas
 
     def front(
         self,
@@ -103,7 +93,7 @@ class FormulaWriter:
             if self._free and budget.allows(one.model):
                 with contextlib.suppress(OutOfTime):
                     texts[-1] = self._with_simple_constants(objects[-1], deadline.over)
-        return front_table(posterior, objects, self._fitter.problem.y_scale, r2, texts), objects
+        return front_table(posterior, objects, r2, texts), objects
 
     def _r2(self, fit: Model) -> float:
         problem = self._fitter.problem
@@ -162,38 +152,23 @@ def fitted_formula(model: Model, names: Sequence[str], used: np.ndarray) -> Form
 
 
 def formula_table(
-    models: Sequence[tuple[float, Model]],
+    posterior: Posterior,
     formulas: Sequence[Formula],
-    y_scale: float,
     r2: Sequence[float],
     rounded_texts: Sequence[str],
-    evidence: Sequence[float] | np.ndarray,
 ) -> pd.DataFrame:
-    """Return the table of formulas, given with their probabilities and fits.
+    """Return the table of formulas, which are given with their fits and texts.
 
-    A loaded model gets its table here too: a column that follows from `models` and `formulas` needs
-    nothing in the file.
-
-    Texts are objects: pandas' own kind of text does not take every name that a column may have.
+    A loaded model gets its table here too: a column that follows from the posterior and `formulas`
+    needs nothing in the file.
     """
-    return pd.DataFrame(
-        {
-            "probability": [min(1.0, probability) for probability, _ in models],
-            "formula": pd.Series([str(formula) for formula in formulas], dtype=object),
-            "n_terms": [len(model.state.trees) for _, model in models],
-            "n_nodes": [formula.n_nodes for formula in formulas],
-            "rmse": [np.sqrt(model.mse) * y_scale for _, model in models],
-            "r2": r2,
-            "rounded": pd.Series(rounded_texts, dtype=object),
-            "log_evidence": np.asarray(evidence, dtype=float),
-        }
-    )
+    evidence = [one.log_evidence for one in posterior.groups]
+    return _table(posterior, posterior.formula_models, formulas, r2, rounded_texts, evidence)
 
 
 def front_table(
     posterior: Posterior,
     formulas: Sequence[Formula],
-    y_scale: float,
     r2: Sequence[float],
     rounded_texts: Sequence[str],
 ) -> pd.DataFrame:
@@ -203,7 +178,41 @@ def front_table(
         for one in posterior.front
     ]
     evidence = [one.log_evidence for one in posterior.front]
-    return formula_table(models, formulas, y_scale, r2, rounded_texts, evidence)
+    return _table(posterior, models, formulas, r2, rounded_texts, evidence)
+
+
+def _table(
+    posterior: Posterior,
+    models: Sequence[tuple[float, Model]],
+    formulas: Sequence[Formula],
+    r2: Sequence[float],
+    rounded_texts: Sequence[str],
+    evidence: Sequence[float],
+) -> pd.DataFrame:
+    """Texts are objects: pandas' own kind of text does not take every name a column may have."""
+    scale = posterior.mixture.y_scale
+    return pd.DataFrame(
+        {
+            "probability": [min(1.0, probability) for probability, _ in models],
+            "formula": pd.Series([str(formula) for formula in formulas], dtype=object),
+            "n_terms": [len(model.state.trees) for _, model in models],
+            "n_nodes": [formula.n_nodes for formula in formulas],
+            "rmse": [np.sqrt(model.mse) * scale for _, model in models],
+            "r2": r2,
+            "rounded": pd.Series(rounded_texts, dtype=object),
+            "log_evidence": np.asarray(evidence, dtype=float),
+        }
+    )
+
+
+def with_shares(
+    posterior: Posterior, formulas: pd.DataFrame, front: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the tables of formulas and front with probabilities that follow from the evidence."""
+    of_formulas, of_front = shares_by_evidence(posterior)
+    formulas, front = formulas.copy(), front.copy()
+    formulas["by_evidence"], front["by_evidence"] = of_formulas, of_front
+    return formulas, front
 
 
 def formulas_by_chain(posterior: Posterior, formulas: pd.DataFrame, n: int) -> pd.DataFrame:

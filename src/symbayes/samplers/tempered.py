@@ -49,8 +49,9 @@ _MOST_PARTS, _ENOUGH_LISTED = 11, 0.4
 _ROWS_FOR_FULL_ROUNDS = 5000
 # Draws that a run with a time limit begins with, as long as it is not known how long they take.
 _FIRST_DRAWS = 4
-# Draws between two looks at whether there are enough, and how many of them tell how far a chain is.
-_DRAWS_PER_LOOK, _DRAWS_PER_SCORE = 128, 4
+# Draws between two looks at whether there are enough, as long as there are few: from so many on,
+# looks become rarer with every doubling. And how many of them tell how far a chain is.
+_DRAWS_PER_LOOK, _MANY_DRAWS, _DRAWS_PER_SCORE = 128, 2048, 4
 # The most draws that are kept: in all, per ladder, and per ladder where there are very many. More
 # would take memory; with 10,000 independent ones the error of a probability is 0.005 at most.
 _MOST_KEPT, _MOST_KEPT_PER_LADDER, _FEWEST_KEPT = 80_000, 10_000, 1000
@@ -279,17 +280,18 @@ class Phases:
             run.offer_state(lambda: RunState(so_far()))
             if watch.should_stop():
                 break
-            since_look = done % _DRAWS_PER_LOOK
-            n = min(_DRAWS_PER_LOOK - since_look, draws - done)
+            per_look = draws_per_look(done)
+            since_look = done % per_look
+            n = min(per_look - since_look, draws - done)
             made = self.in_rounds(keep, n, after)
             cost = mean_cost(ladders)
             done += made
             spent = spent_at_look + (since_look + made) * cost
-            if since_look + made == _DRAWS_PER_LOOK:
+            if since_look + made == per_look:
                 spent_at_look = spent
             trips = sum(int(ladder.ladder.clock[1]) for ladder in ladders)
             has_pairs = self.settings.temperatures > 1
-            enough = settled(traces, problem, floor, trips if has_pairs else None, _DRAWS_PER_LOOK)
+            enough = settled(traces, problem, floor, trips if has_pairs else None, per_look)
             may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
             if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
                 means = [_mean_score(problem, trace) for trace in traces]
@@ -379,6 +381,11 @@ class Phases:
         rates = 1.0 - rejected[tried > 0] / tried[tried > 0]
         best = max(ladders, key=lambda ladder: ladder.score)
         return Look(best.trees(), proposed, float(rates.mean()) if len(rates) else None)
+
+
+def draws_per_look(done: int) -> int:
+    """Return how many draws lie between looks, `done` being made; looks come at multiples of it."""
+    return _DRAWS_PER_LOOK * max(1, 2 ** ((done // _MANY_DRAWS).bit_length() - 1))
 
 
 def round_length(n_rows: int) -> int:

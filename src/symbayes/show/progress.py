@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SECONDS_PER_REPORT = 0.25
 # On large tables a report takes long: the run goes without one for this many times as long.
 _LEAST_REST = 20.0
+# A phase is taken to have lasted this long at least.
+_LEAST_SECONDS = 1.0e-6
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Progress:
         begin again where a chain comes upon something far better.
     done, total : int
         How far the phase has come, in draws (trees with the paper's sampler). A phase may end
-        before `total`.
+        before `total`, which with a `timeout` is what can be reached in time at the pace so far.
     seconds : float
         Time since the start, without compilation.
     seconds_left : float or None
@@ -103,12 +105,13 @@ class Reporter:
         before = time.perf_counter()
         look = status.look()
         formula, error = self._writer.formula_and_rmse(look.trees)
+        left, total = self._left(status, seconds)
         progress = Progress(
             phase=status.phase,
             done=status.done,
-            total=status.total,
+            total=total,
             seconds=seconds,
-            seconds_left=self._left(status, seconds),
+            seconds_left=left,
             proposals=look.proposals,
             formula="" if formula is None else str(formula),
             rmse=error,
@@ -120,12 +123,15 @@ class Reporter:
         if self._receiver(progress):
             self._watch.interrupted = True
 
-    def _left(self, status: Status, seconds: float) -> float | None:
+    def _left(self, status: Status, seconds: float) -> tuple[float | None, int]:
+        """Return how long the phase may still take, and how far it will come by then."""
         if status.ended:
-            return 0.0
+            return 0.0, status.total
         if status.done == 0:
-            return None
-        left = (seconds - self._began) * (status.total - status.done) / status.done
+            return None, status.total
+        seconds_per_draw = max(seconds - self._began, _LEAST_SECONDS) / status.done
+        left = seconds_per_draw * (status.total - status.done)
         if self._watch.timeout is not None:
-            left = min(left, self._watch.timeout - seconds)
-        return max(0.0, left)
+            left = min(left, max(0.0, self._watch.timeout - seconds))
+        total = status.done + round(left / seconds_per_draw)
+        return left, min(total, status.total)

@@ -31,7 +31,7 @@ from ..posterior.diagnostics import Diagnostics
 from ..posterior.front import drawn_front
 from ..posterior.posterior import LISTED, Draws, Group, Member, Posterior
 from ..posterior.prediction import Mixture
-from ..posterior.table import formula_table, front_table
+from ..posterior.table import formula_table, front_table, with_shares
 from ..result import Result
 from .archive import Arrays, DamagedFile, naming, path_text, read_archive, require, write_archive
 from .values import (
@@ -193,7 +193,6 @@ def to_parts(model: Any, result: Result) -> tuple[dict[str, Any], Arrays]:
         "rows/position": rows.row_numbers.astype(np.int64),
         "r2": result.formulas["r2"].to_numpy(np.float64),
     }
-    arrays["log_evidence"] = result.formulas["log_evidence"].to_numpy(np.float64)
     arrays["front/r2"] = result.front["r2"].to_numpy(np.float64)
     arrays |= _posterior_to_arrays(result.posterior) | writer.arrays()
     # Those of a model that joblib left on disk are of another class.
@@ -269,6 +268,7 @@ def _posterior_to_arrays(posterior: Posterior) -> Arrays:
         "groups/weight": np.array([one.weight for one in groups], np.float64),
         "groups/length": _integers(map(len, members)),
         "groups/member": visited[[i for group in members for i in group]],
+        "log_evidence": np.array([one.log_evidence for one in groups], np.float64),
         "inclusion": posterior.inclusion,
         "front/model": in_front,
         "front/group": _integers(one.group for one in posterior.front),
@@ -397,6 +397,7 @@ def _from_parts(
     posterior, front, front_objects, of_front = _front(
         posterior, used, shown_names, arrays, document, formulas, table
     )
+    table, front = with_shares(posterior, table, front)
     rows = [arrays[f"rows/{name}"] for name in ("x", "y", "weights")]
     result = Result(
         posterior=posterior,
@@ -458,6 +459,7 @@ def _posterior(arrays: Arrays, nodes: np.ndarray) -> Posterior:
         arrays["groups/weight"].tolist(),
         arrays["groups/model"].tolist(),
         parts("groups/member", "groups/length"),
+        arrays.get("log_evidence", np.full(len(arrays["groups/weight"]), np.nan)).tolist(),
         strict=True,
     )
     return Posterior(
@@ -470,7 +472,10 @@ def _posterior(arrays: Arrays, nodes: np.ndarray) -> Posterior:
             noise_prior=(nu, lam),
             plug_in=bool(arrays["mixture/plug_in"]),
         ),
-        groups=[Group(weight, models[i], frozenset(of.tolist())) for weight, i, of in groups],
+        groups=[
+            Group(weight, models[i], frozenset(of.tolist()), evidence)
+            for weight, i, of, evidence in groups
+        ],
         inclusion=arrays["inclusion"],
         front=[
             Member(models[i], group, evidence)
@@ -498,7 +503,6 @@ def _front(
     Without an entry for it, the front is that of the formulas that were drawn.
     """
     entry = document.get("front")
-    scale = posterior.mixture.y_scale
     require(("front/model" in arrays) == (entry is not None), "a part of its front is missing")
     if entry is None:
         members = drawn_front(posterior.groups, table["n_nodes"].tolist())
@@ -507,7 +511,7 @@ def _front(
         objects = [formulas[i] for i in places]
         rows = table.iloc[places]
         texts = rows["rounded"].tolist()
-        shown = front_table(posterior, objects, scale, rows["r2"].tolist(), texts)
+        shown = front_table(posterior, objects, rows["r2"].tolist(), texts)
         return posterior, shown, objects, None
     kinds = {"best": "int | None", "rounded": "[None] | [str] | [None or str]"}
     check_kinds("front", entry, kinds)
@@ -515,7 +519,7 @@ def _front(
     models = [one.model for one in posterior.front]
     objects, texts = _shown(models, used, names, entry)
     try:
-        shown = front_table(posterior, objects, scale, arrays["front/r2"].tolist(), texts)
+        shown = front_table(posterior, objects, arrays["front/r2"].tolist(), texts)
     except RecursionError:
         raise DamagedFile("a formula is nested too deeply") from None
     best = entry["best"]
@@ -533,11 +537,8 @@ def _formulas(
     """Return the formulas of a posterior and their table."""
     models = posterior.formula_models
     formulas, texts = _shown([fit for _, fit in models], used, names, document)
-    r2, evidence = arrays["r2"].tolist(), np.full(len(models), np.nan)
-    evidence = arrays.get("log_evidence", evidence)
-    scale = posterior.mixture.y_scale
     try:
-        table = formula_table(models, formulas, scale, r2, texts, evidence)
+        table = formula_table(posterior, formulas, arrays["r2"].tolist(), texts)
     except RecursionError:
         raise DamagedFile("a formula is nested too deeply") from None
     return formulas, table
