@@ -23,7 +23,7 @@ from .inputs.validation import LARGE, column_name, feature_names
 from .kernels import units
 from .posterior.diagnostics import cut_short, effort, history
 from .posterior.front import make_front, seconds_of_front
-from .posterior.posterior import make_posterior, seconds_after
+from .posterior.posterior import gap_to_evidence, make_posterior, seconds_after
 from .posterior.prediction import AcceptedModels
 from .posterior.table import FormulaWriter, with_shares
 from .posterior.verdict import judge
@@ -184,7 +184,9 @@ def _answers(
     # A Ctrl-C since sampling ended leaves formulas unpolished.
     diagnostics["interrupted"] |= watch.interrupted and not stopped
     names = [column_name(model, i) for i in table.used]
-    diagnostics |= judge(trace, fitter.problem, posterior.leading_by_chain, names)
+    # The evidence is that of the default sampler's likelihood.
+    gap = (0.0, 0.0) if fitter.plug_in else gap_to_evidence(posterior, fitter.problem)
+    diagnostics |= judge(trace, fitter.problem, posterior.leading_by_chain, names, gap)
     diagnostics |= {"stacking_weights": None, "stacking_gain": None}
     verdict = diagnostics["verdict"]
     result = Result(

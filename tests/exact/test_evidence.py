@@ -1,11 +1,20 @@
 """Probabilities that follow from the evidence, against a list of all states with the exact ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from symbayes.deadline import Deadline
 from symbayes.fitting.model import Fitter, State
-from symbayes.posterior.posterior import Posterior, _with_evidence, group, shares_by_evidence
+from symbayes.posterior.posterior import (
+    Member,
+    Posterior,
+    _with_evidence,
+    gap_to_evidence,
+    group,
+    shares_by_evidence,
+)
 
 from .. import naive, problems
 from .cases import Case, space_of
@@ -71,3 +80,28 @@ def test_otherwise_they_are_near(case, within):
     exact = np.array([one.weight for one in found.groups])
     print(np.c_[shares[known], exact[known]].round(3))
     assert 0.5 * np.abs(shares - exact)[known].sum() < within
+
+
+@pytest.mark.parametrize("learn", [False, True])
+def test_what_the_draws_have_missed_is_told(learn):
+    case = Case("collapsed", (2, 0.5), max_nodes=4, learn=learn)
+    found, problem = posterior_of(case), space_of(case).problem
+    assert gap_to_evidence(found, problem) == pytest.approx((0.0, 0.0), abs=1e-6)
+    # One of the formulas was met, and never drawn.
+    for i in range(3):
+        lost, rest = found.groups[i], found.groups[:i] + found.groups[i + 1 :]
+        left = 1.0 - lost.weight
+        drawn = [replace(one, weight=one.weight / left) for one in rest]
+        poorer = replace(found, groups=drawn, front=[Member(lost.model, -1, lost.log_evidence)])
+        missed, away = gap_to_evidence(poorer, problem)
+        assert missed == pytest.approx(lost.weight, rel=1e-6)
+        assert away == pytest.approx(0.0, abs=1e-6)
+        # Nobody can draw what the prior does not allow.
+        assert gap_to_evidence(poorer, replace(problem, terms=3))[0] == 0.0
+    # The first two were drawn as often as each other.
+    first, second, *rest = found.groups
+    mean = 0.5 * (first.weight + second.weight)
+    even = [replace(first, weight=mean), replace(second, weight=mean), *rest]
+    of_listed = sum(one.weight for one in found.groups[:20])
+    _, away = gap_to_evidence(replace(found, groups=even), problem)
+    assert away == pytest.approx(0.5 * (first.weight - second.weight) / of_listed, rel=1e-5)

@@ -49,9 +49,9 @@ def trace(log_likelihood, sizes=None, rss=1.0, ladder=MIXED, weights=None, **opt
     )
 
 
-def verdict(made, leading=None):
+def verdict(made, leading=None, gap=(0.0, 0.0)):
     leading = [0.6] * len(made.chains) if leading is None else leading
-    result = judge(made, PROBLEM, leading, NAMES)
+    result = judge(made, PROBLEM, leading, NAMES, gap)
     # The text is made of the data, and the data survive a file of JSON.
     stored = json.loads(json.dumps(result["verdict_data"]))
     assert verdict_of(result | {"verdict_data": stored}).text() == result["verdict"]
@@ -82,6 +82,23 @@ def test_chains_that_agree():
     assert {*effective.values()} == {effective_draws(GOOD), 1200}
     assert result["leading_by_chain"] == [0.6] * 4
     assert result["search_agreed"] is True
+
+
+def test_a_formula_that_should_have_been_drawn():
+    assert verdict(trace(GOOD), gap=(0.19, 0.0))["converged"]
+    rest = not_converged(verdict(trace(GOOD), gap=(0.45, 0.0)))
+    assert "met and never drawn has a probability of 45%" in rest
+    assert "Raise draws" in rest
+    # An exact formula leaves nothing to look for.
+    assert verdict(trace(APART, **EXACT_RUN), gap=(0.9, 0.9))["converged"]
+
+
+def test_formulas_drawn_out_of_proportion_to_their_evidence():
+    quiet, loud = (verdict(trace(GOOD), gap=(0.0, away)) for away in (0.29, 0.55))
+    assert quiet["converged"]
+    assert loud["converged"]
+    assert "evidence" not in quiet["verdict"]
+    assert "by their evidence 55% of the draws of the leading formulas" in loud["verdict"]
 
 
 def test_exact_draws_have_converged_whatever_the_numbers():

@@ -140,6 +140,23 @@ class Problem:
         """Return whether the kernels would take these terms for sensible functions."""
         return all(is_sensible(tree, self.data.probe) for tree in trees)
 
+    def may_be_drawn(self, trees: Sequence[np.ndarray]) -> bool:
+        """Return whether a state of these terms, finite and distinct, is within the prior's limits.
+
+        A formula that was tidied up may not be: it may have other operators. Limits on depth and
+        nesting are not looked at; where there are any, the answer is no.
+        """
+        allowed = {opcodes.FEATURE, *(OPERATORS[name].opcode for name in self.operator_weights)}
+        transforms = sum(int((tree["op"] == opcodes.LT).sum()) for tree in trees)
+        fewest = self.terms if isinstance(self.terms, int) else 0
+        return (
+            not len(self.data.limits)
+            and fewest <= len(trees) <= self.most_terms
+            and 1 + len(trees) + 2 * transforms <= self.data.most_constants
+            and all(len(tree) <= self.max_nodes for tree in trees)
+            and all(allowed.issuperset(tree["op"].tolist()) for tree in trees)
+        )
+
     def new_chain(self, seed: np.random.SeedSequence) -> Chain:
         """Return a chain that has not started (see `kernels.run`)."""
         slots = self.most_terms + 2

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from ..deadline import Deadline
 from ..fitting.evidence import log_evidence_of_writings
@@ -17,6 +17,7 @@ from ..fitting.model import Fitter, Model, State, expression_of
 from ..formula import expression as ex
 from ..formula.rewriting import collected
 from ..formula.trees import concatenated, split_terms, structure, to_expression
+from ..inputs.problem import Problem
 from ..kernels import opcodes
 from ..kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE
 from ..kernels.tree import NODE
@@ -238,6 +239,28 @@ def shares_by_evidence(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
         if one.group >= 0:
             of_front[i] = of_groups[one.group]
     return of_groups, of_front
+
+
+def gap_to_evidence(posterior: Posterior, problem: Problem) -> tuple[float, float]:
+    """Return how far the draws are from what the evidence says.
+
+    First how probable the likeliest formula is that was met and never drawn; then the share of the
+    draws of formulas with an evidence that should be of other ones among them.
+    """
+    drawn = [one for one in posterior.groups if np.isfinite(one.log_evidence)]
+    if not drawn:
+        return 0.0, 0.0
+    evidence = np.array([one.log_evidence for one in drawn])
+    weight = np.array([one.weight for one in drawn])
+    n_known = len(problem.known)
+    met = [
+        one.log_evidence
+        for one in posterior.front
+        if one.group < 0 and problem.may_be_drawn(one.model.state.trees[n_known:])
+    ]
+    odds = weight.sum() * np.exp(np.max(met, initial=-np.inf) - logsumexp(evidence))
+    away = 0.5 * float(np.abs(softmax(evidence) - weight / weight.sum()).sum())
+    return float(odds / (1.0 + odds)) if np.isfinite(odds) else 1.0, away
 
 
 def inclusion(states: list[State], n_columns: int) -> np.ndarray:

@@ -35,6 +35,10 @@ _CONTRADICTION = 0.5
 # A smaller difference of log predictive densities of left-out rows may well be chance (Sivula,
 # Magnusson, Matamoros and Vehtari, 2020).
 _WORTH_STACKING = 4.0
+# A formula that was met and never drawn is missed if it has this probability by its evidence, and
+# formulas drawn are out of proportion to theirs if this share of the draws is. Half of either may
+# be due to the evidence, which is approximate.
+_MISSED, _OUT_OF_PROPORTION = 0.2, 0.3
 # A leading formula of a smaller probability is one among many.
 _STANDS_OUT = 0.1
 
@@ -93,6 +97,11 @@ class Reason(_Phrase):
         f"{FEWEST_TRIPS} times are wanted, so that formulas as good as those found may have been "
         "missed",
     )
+    MISSED = (
+        "a formula missed",
+        "by its evidence a formula that was met and never drawn has a probability of {missed}; it "
+        "is the one with the largest log_evidence in pareto_",
+    )
 
 
 class End(_Phrase):
@@ -115,6 +124,11 @@ class Note(_Phrase):
         "search did not agree",
         "But the search ended before several starts had come to the same formula, so that there "
         "may be a better one",
+    )
+    OUT_OF_PROPORTION = (
+        "out of proportion to the evidence",
+        "But by their evidence {away} of the draws of the leading formulas should be of other ones "
+        "among them, see by_evidence in formulas_",
     )
     NONE_STANDS_OUT = (
         "no formula stands out",
@@ -213,14 +227,18 @@ def combined(diagnostics: Mapping[str, Any], stacked: bool) -> dict[str, Any]:
 
 
 def judge(
-    trace: Trace, problem: Problem, leading_by_chain: Sequence[float], names: Sequence[str]
+    trace: Trace,
+    problem: Problem,
+    leading_by_chain: Sequence[float],
+    names: Sequence[str],
+    gap: tuple[float, float] = (0.0, 0.0),
 ) -> dict[str, Any]:
     """Return R-hat and effective draws, whether the run has converged, and a verdict.
 
     It has converged when the chains had settled and either all draws fit to rounding error or
     several chains agree by the rules of `convergence.py`, and states have travelled through all
     temperatures. A search that was cut short is no objection to what the draws say of the formulas
-    found, but worth a note. `names` are those of the columns.
+    found, but worth a note. `names` are those of the columns, and `gap` is that to the evidence.
     """
     measured = list(agreements(trace.chains, trace.weights, problem, names))
     limit = exact_rss(problem)
@@ -230,11 +248,12 @@ def judge(
         and trace.state.exact
         and all((chain.rss[len(chain) // 2 :] <= limit).all() for chain in trace.chains)
     )
-    verdict = _objection(trace, exact, measured)
+    missed, away = gap
+    verdict = _objection(trace, exact, measured, missed)
     if verdict is None and exact:
         verdict = Verdict(Reason.EXACT)
     elif verdict is None:
-        verdict = _agreement(trace, measured, float(np.mean(leading_by_chain)))
+        verdict = _agreement(trace, measured, float(np.mean(leading_by_chain)), away)
     return {
         "r_hat": {one.name: one.r_hat for one in measured},
         "effective_draws": {one.name: one.effective for one in measured},
@@ -249,7 +268,9 @@ def _differs(one: Agreement) -> bool:
     return not one.is_good and one.r_hat > (_DISAGREEMENT if one.are_few else LARGEST_R_HAT)
 
 
-def _objection(trace: Trace, exact: bool, measured: Sequence[Agreement]) -> Verdict | None:
+def _objection(
+    trace: Trace, exact: bool, measured: Sequence[Agreement], missed: float
+) -> Verdict | None:
     """Return why a run has not converged and what to do about it; None if it has."""
     end = End.INTERRUPTED if trace.interrupted else End.TIMEOUT if trace.timed_out else None
     if not trace.warmed_up:
@@ -277,6 +298,9 @@ def _objection(trace: Trace, exact: bool, measured: Sequence[Agreement]) -> Verd
     if trips < FEWEST_TRIPS:
         remedies = (longer, Remedy.LEAVE_OUT)
         return Verdict(Reason.FEW_TRIPS, {"round_trips": trips}, end, remedies=remedies)
+    if missed > _MISSED:
+        remedies = (longer, Remedy.LEAVE_OUT)
+        return Verdict(Reason.MISSED, {"missed": missed}, end, remedies=remedies)
     return None
 
 
@@ -317,7 +341,7 @@ def _too_few(trace: Trace, few: Sequence[Agreement]) -> tuple[Reason, dict[str, 
     return Reason.LARGE_ERROR, {"quantity": worst.name, "error": worst.error}
 
 
-def _agreement(trace: Trace, measured: Sequence[Agreement], leading: float) -> Verdict:
+def _agreement(trace: Trace, measured: Sequence[Agreement], leading: float, away: float) -> Verdict:
     wholes = [one for one in measured if not one.is_probability]
     facts = {
         "r_hat": max(one.r_hat for one in wholes),
@@ -329,6 +353,9 @@ def _agreement(trace: Trace, measured: Sequence[Agreement], leading: float) -> V
         note, remedies = Note.SEARCH_CUT, (Remedy.RAISE_TIMEOUT,)
     elif trace.search_agreed is False:
         note, remedies = Note.SEARCH_DISAGREED, (Remedy.RAISE_TUNE, Remedy.OTHER_SEED)
+    elif away > _OUT_OF_PROPORTION:
+        note, remedies = Note.OUT_OF_PROPORTION, (Remedy.RAISE_DRAWS, Remedy.OTHER_SEED)
+        facts["away"] = away
     elif leading < _STANDS_OUT:
         note, facts["leading"] = Note.NONE_STANDS_OUT, leading
     return Verdict(Reason.AGREEMENT, facts, note=note, remedies=remedies)
@@ -344,7 +371,7 @@ def _round_trips(trace: Trace) -> float:
 def _phrases(facts: Mapping[str, Any], end: End | None) -> dict[str, str]:
     """Return those facts in words that are not just numbers."""
     words = {} if end is None else {"end": end.words}
-    for name in facts.keys() & {"high", "low", "leading"}:
+    for name in facts.keys() & {"high", "low", "leading", "missed", "away"}:
         words[name] = "less than 1%" if facts[name] < 0.01 else f"{facts[name]:.0%}"
     if "chains" in facts:
         words["who"] = "the chains" if facts["chains"] > 1 else "the two halves of the chain"
