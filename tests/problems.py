@@ -37,6 +37,7 @@ def problem(
     known: tuple[np.ndarray, ...] = (),
     sensible: bool = False,
     nesting_price: float = 0.0,
+    trust: float = 1.0,
 ) -> Problem:
     """Return a problem; the tables are so small that few constants would be allowed by default.
 
@@ -54,6 +55,7 @@ def problem(
         terms,
         learn,
         known,
+        trust=trust,
     )
     return replace(made, data=made.data._replace(most_constants=float(most_constants)))
 

@@ -72,6 +72,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Belief about the noise: 0.05 is about 5 % of the spread of y. The default lets data without
         noise be fitted to all digits; the paper's sampler, which draws the noise from this prior,
         expects about 10 %.
+    tolerance : float from 0 to 0.1, default=0
+        How much larger an error may be without counting for much: with 0.01, formulas whose errors
+        differ by 1 % are nearly as good as each other, so that the shorter one is preferred. The
+        table then counts as at most ``1 / tolerance`` rows. For measured data that no formula
+        describes exactly: formulas are shorter, and chains agree sooner. 0 takes the model at its
+        word.
     hyperparameters : "learn" or "fixed", default="learn"
         Whether the weights of operators and columns are learned along with the formulas, with
         `operators` and `feature_weights` as their prior means, or fixed at those. Learned, few
@@ -199,6 +205,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         known_terms: Sequence[str] | None = None,
         initial_formulas: Sequence[str] | None = None,
         noise_prior: NoisePrior | float | str | None = None,
+        tolerance: float = 0.0,
         hyperparameters: str = "learn",
         sampler: str | TemperedSampler | PaperSampler = "tempered",
         draws: int | None = None,
@@ -219,6 +226,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         self.known_terms = known_terms
         self.initial_formulas = initial_formulas
         self.noise_prior = noise_prior
+        self.tolerance = tolerance
         self.hyperparameters = hyperparameters
         self.sampler = sampler
         self.draws = draws

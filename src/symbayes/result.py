@@ -72,6 +72,9 @@ class Result:
     """With the paper's sampler, the accepted models; files do not keep them."""
     best_of_front: int | None = None
     """Place of the best formula in the front, where the rule of the fit chooses from there."""
+    trust: float = 1.0
+    """What a row counts, as a part of the user's weight: less than 1 with a `tolerance`. Weights of
+    the rows are those that they count with."""
     run: Earlier | None = None
     """The run itself, where a later fit may continue it (`warm_start`); files do not keep it."""
     warned: set[str] = field(default_factory=set, init=False, repr=False)
@@ -98,17 +101,17 @@ class Result:
         weights = self.rows.weights
         if len(weights) < MOST_ROWS_KEPT:
             return len(weights)
-        return None if self.is_weighted else int(self.total_weight)
+        return None if self.is_weighted else round(self.total_weight)
 
     @property
     def total_weight(self) -> float:
-        """Sum of the weights of all training rows."""
-        return self.posterior.mixture.n
+        """Sum of the user's weights of all training rows."""
+        return self.posterior.mixture.n / self.trust
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows have weights other than 1."""
-        return bool((self.rows.weights != 1.0).any())
+        """Whether the user gave rows weights other than 1."""
+        return bool((self.rows.weights != self.trust).any())
 
     @property
     def best_formula(self) -> Formula:

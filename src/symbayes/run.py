@@ -204,6 +204,7 @@ def _answers(
         diagnostics=diagnostics,
         history=history(trace, fitter.problem) if fitter.plug_in else None,
         accepted=AcceptedModels(fitter, trace.chains) if fitter.plug_in else None,
+        trust=fitter.problem.trust,
     )
     if diagnostics["chains_disagree"]:
         with contextlib.suppress(OutOfTime):

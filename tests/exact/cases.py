@@ -60,6 +60,8 @@ class Case:
     """Whether terms have to be sensible, on probe rows and by a limit that cut off a lot."""
     price: float = 0.0
     """The price of waves in waves and the like."""
+    trust: float = 1.0
+    """What a row counts: with a part of the rows first, those count more."""
 
     @property
     def name(self) -> str:
@@ -87,6 +89,8 @@ class Case:
             parts.append("sensible")
         if self.price:
             parts.append("price")
+        if self.trust < 1.0:
+            parts.append(f"trust={self.trust}")
         return "-".join(parts)
 
     @property
@@ -114,6 +118,7 @@ def _coarse_probe(X: np.ndarray) -> np.ndarray:
 def space_of(case: Case) -> Space:
     weights = [1.0, 2.0, 0.5, 1.5, 1.0, 3.0] if case.weighted else None
     rows = problems.table(n_features=case.n_features, weights=weights)
+    rows = replace(rows, weights=rows.weights * case.trust)
     terms = case.terms if isinstance(case.terms, int) else TermsPrior(*case.terms)
     nesting: dict[str, dict[str, int]] = {}
     for outer, inner, most in case.nesting:
@@ -132,6 +137,7 @@ def space_of(case: Case) -> Space:
         most_constants=case.most_constants,
         known=tuple(problems.tree(*parts) for parts in case.known),
         nesting_price=case.price,
+        trust=case.trust,
     )  # fmt: skip
     if case.sensible:
         data = problem.data

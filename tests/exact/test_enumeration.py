@@ -41,6 +41,8 @@ CASES = [
     Case("collapsed", (2, 0.5), max_nodes=4, known=(("*", 0, 1),), part=4, temperature=0.4),
     Case("collapsed", (2, 0.5), max_nodes=4, sensible=True),
     Case("collapsed", (2, 0.5), max_nodes=4, sensible=True, temperature=0.3),
+    Case("collapsed", (2, 0.5), max_nodes=4, trust=0.6),
+    Case("collapsed", (2, 0.5), max_nodes=4, weighted=True, trust=0.6, part=4),
     Case("collapsed", (2, 0.5), max_nodes=4, sensible=True, part=4),
     Case("collapsed", (2, 0.5), max_nodes=4, sensible=True, part=4, temperature=0.3),
     Case("collapsed", (2, 0.5), "sums", max_nodes=3, sensible=True, learn=True),

@@ -42,7 +42,7 @@ KEPT = [
     {"noise_prior": 0.05},
     {"noise_prior": "small"},
     {"noise_prior": NoisePrior(3.0, 1e-300)},
-    {"hyperparameters": "fixed"},
+    {"hyperparameters": "fixed", "tolerance": 0.02},
     {"sampler": "paper"},
     {"sampler": TemperedSampler(temperatures=3, hottest=0.1, steps_per_draw=7, search=False)},
     {"sampler": PaperSampler(max_trees=77), "n_terms": 1},

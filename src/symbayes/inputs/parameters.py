@@ -28,6 +28,8 @@ _SIMPLEST = "simplest within"
 _NEAR = re.compile(_SIMPLEST + r"\s+(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
 #: Ways to combine chains: each counts the same, or by stacking weights.
 WAYS = ("pool", "stack")
+# With more, a table would count as fewer than ten rows.
+_MOST_TOLERANCE = 0.1
 # The paper's number of terms, where the user leaves the choice to its sampler.
 _PAPER_TERMS = 2
 
@@ -42,6 +44,12 @@ def check_parameters(model: Any) -> Sampler:
     noise_prior(model.noise_prior, NoisePrior())
     texts_of("known_terms", model.known_terms)
     texts_of("initial_formulas", model.initial_formulas)
+    require_type("tolerance", model.tolerance, Real, "a number")
+    if not 0.0 <= model.tolerance <= _MOST_TOLERANCE:
+        raise ValueError(
+            f"tolerance is {model.tolerance}; it must be from 0 to {_MOST_TOLERANCE}, such as 0.01 "
+            "where errors that differ by 1 % are as good as the same"
+        )
     if model.draws is not None:
         require_whole("draws", model.draws, 1)
     if model.tune is not None:

@@ -68,6 +68,8 @@ class Problem:
     """Structures that chains may teleport to, once warm-up has found some."""
     plain: Problem | None = None
     """The problem without them, if it has any: other processes get each once."""
+    trust: float = 1.0
+    """What a row counts, as a part of the weight that the user gives it."""
     part: Data | None = None
     """The rows that proposals are judged on first, and only those that pass on all; None: on all
     rows at once."""
@@ -188,11 +190,16 @@ class Problem:
 
         With another response, if one is given: then without known terms, which are those of y, and
         with any terms, which are only parts of one for y. Else the same terms are sensible.
+
+        Where rows are not trusted, those chosen may count as much as all together, but none counts
+        more than the user's weight.
         """
         data = self.data
         probe = data.probe if y is None else np.empty(0)
         known = self.known if y is None else ()
         weights = data.root_weight[rows] ** 2
+        more = min(1.0 / self.trust, data.n / float(weights.sum())) if self.trust < 1.0 else 1.0
+        weights *= more
         y = self.response(rows) if y is None else y
         x = data.x.reshape(-1, len(data.y))[:, rows]
         table = Table(x.T, y, weights, np.arange(len(x)))
@@ -206,6 +213,7 @@ class Problem:
             self.learn,
             known,
             probe,
+            self.trust * more,
         )
 
     def in_two_stages(self, rows: np.ndarray) -> Problem:
@@ -287,12 +295,13 @@ def make_problem(
     learn: bool = False,
     known: tuple[np.ndarray, ...] = (),
     probe: np.ndarray | None = None,
+    trust: float = 1.0,
 ) -> Problem:
     """Bring a validated table and the user's beliefs into the form of the kernels.
 
     `known` are trees in the columns in use; see `user_formulas.py` for what is asked of them.
     `probe` are the rows on which terms have to be sensible; None: those of this table, if the prior
-    asks for it.
+    asks for it. `trust` is the part of the user's weights that those of the table are.
     """
     columns = table.padded
     if columns is None:
@@ -347,6 +356,7 @@ def make_problem(
         learn=learn,
         known=known,
         y_spread=float(spread * unit),
+        trust=trust,
     )
 
 

@@ -25,6 +25,7 @@ class Task:
     sampler: Sampler
     random_state: np.random.RandomState
     table: Table
+    """Rows have the weights that they count with."""
     problem: Problem
     guesses: list[list[np.ndarray]]
 
@@ -47,6 +48,12 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
             f"n_terms is {terms} and there are {len(table.y)} rows to fit them to; n_terms must"
             f" be at most {len(table.y) - 1}, or 'auto'"
         )
+    # A belief that the data are not as the model says: all of them count as a few rows only (a
+    # coarsened posterior, Miller and Dunson, 2019).
+    trust = 1.0
+    if model.tolerance > 0.0:
+        trust = min(1.0, 1.0 / (model.tolerance * float(table.weights.sum())))
+        table = replace(table, weights=table.weights * trust)
     problem = make_problem(
         table,
         weights,
@@ -56,6 +63,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
         terms,
         model.hyperparameters == "learn",
         known_trees(texts_of("known_terms", model.known_terms), names, table),
+        trust=trust,
     )
     guesses = guessed_trees(
         texts_of("initial_formulas", model.initial_formulas),

@@ -56,8 +56,8 @@ _KINDS = {
     "best": "int", "rounded": "[None] | [str] | [None or str]",
 }  # fmt: skip
 _OTHERS = {"parameters", "near", "digits", "diagnostics", "history"}
-# An entry that files of versions without a front do not have.
-_LATER = {"front"}
+# Entries that files of versions without a front, or without a tolerance, do not have.
+_LATER = {"front", "trust"}
 
 # Numbers of a state, of a model, vectors of a model and numbers of a mixture, in the order of their
 # rows in arrays, with the least that each may be.
@@ -172,6 +172,7 @@ def to_parts(model: Any, result: Result) -> tuple[dict[str, Any], Arrays]:
         "target": result.target,
         "best": result.best,
         "near": writer.plain(result.one_standard_error_rmse),
+        "trust": writer.plain(result.trust),
         # How many of each constant's digits mean something, where that is known.
         "digits": [one._digits and list(one._digits) for one in result.formula_objects],
         # None where it is the formula itself.
@@ -382,6 +383,8 @@ def _from_parts(
     parameters = reader.parameters(kind, document["parameters"])
     near = reader.value(document["near"])
     require(type(near) is float and near >= 0.0, "one of its errors is no number")
+    trust = reader.value(document.get("trust", 1.0))
+    require(type(trust) is float and 0.0 < trust <= 1.0, "what its rows count is impossible")
     diagnostics = reader.value(document["diagnostics"])
     history = _history(reader.value(document["history"]))
     reader.finish()
@@ -414,6 +417,7 @@ def _from_parts(
         one_standard_error_rmse=near,
         diagnostics=Diagnostics(diagnostics),
         history=history,
+        trust=trust,
     )
     return parameters, result
 
