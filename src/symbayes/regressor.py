@@ -134,7 +134,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         `n_terms`, `n_nodes`, `rmse` and `r2` (both on the training rows), and `rounded`: the
         formula with simple constants (whole numbers, fractions, multiples of pi) where the data do
         not object, for the first five. `log_evidence` compares the structures of the first 20
-        whatever their constants; it is nan for the others.
+        whatever their constants, and `by_evidence` is the probability that follows from it; both
+        are nan for the others.
     best_formula_ : Formula
         The best one by `model_selection`; has ``str()``, ``.sympy()``, ``.latex()`` and
         ``.predict(X)``.

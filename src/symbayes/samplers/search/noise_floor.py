@@ -19,9 +19,13 @@ _PENALTIES = (0.01, 0.1, 1.0)
 _BY_CHANCE = 10.0
 
 
-def is_noise(columns: np.ndarray, residuals: np.ndarray) -> bool:
-    """Return whether the residuals, one per row, look unrelated to the columns."""
-    return explained(columns, residuals) < _BY_CHANCE / len(residuals)
+def is_noise(columns: np.ndarray, residuals: np.ndarray, trust: float = 1.0) -> bool:
+    """Return whether the residuals, one per row, look unrelated to the columns.
+
+    Where each row counts only as a part of one, what so few rows might show by chance does not
+    matter.
+    """
+    return explained(columns, residuals) < _BY_CHANCE / (trust * len(residuals))
 
 
 def explained(columns: np.ndarray, residuals: np.ndarray) -> float:

@@ -402,7 +402,8 @@ class Search:
         best = Replicas(self.problem, self._ladders[0].seed, np.ones(1))
         best.move_to(self.best.state)
         used = self.problem.data.root_weight > 0
-        return is_noise(all_columns(self.problem).T, best.residual()[used])
+        columns, residual = all_columns(self.problem).T, best.residual()[used]
+        return is_noise(columns, residual, self.problem.trust)
 
     # A shorter way to write what was found
 
