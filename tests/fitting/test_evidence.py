@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from symbayes.fitting.evidence import log_evidence
+from symbayes.fitting.evidence import log_evidence, log_evidence_of_writings
 from symbayes.fitting.model import Fitter
 from symbayes.inputs.prior import NoisePrior, TermsPrior, TreePrior
 from symbayes.inputs.validation import Table
@@ -79,6 +79,29 @@ def test_both_constants_are_integrated_out(noise, within):
     assert found - structure == pytest.approx(
         log_integral(fitter, np.sin, slopes, offsets), abs=within
     )
+
+
+def test_all_optima_near_which_there_are_draws_count():
+    """sin(a x + b) = sin(a x + b + 2 pi) = -sin(a x + b + pi), and the same with -a."""
+    y = 2.0 * np.sin(1.6 * X[:, 0] + 0.4) + 0.3 * RNG.normal(size=50)
+    fitter = fitter_of(y)
+    states = []
+    for turn in (-1.0, 0.0, 1.0):
+        for a in (1.6, -1.6):
+            for _ in range(4):  # draws near each, in no order
+                some = tree("sin", "lt", 0, a=a, b=np.sign(a) * 0.4 + turn * np.pi)
+                some["a"] += 0.03 * RNG.normal()
+                some["b"] += 0.03 * RNG.normal()
+                states.append(fitter.fit_trees([some]).state)
+    RNG.shuffle(states)
+    model = fitter.fit(states[0])
+    structure = fitter.problem.log_prior.of_structure(states[0].trees)
+    found = log_evidence_of_writings(fitter, model, states)
+    slopes, offsets = np.linspace(-2.4, 2.4, 1200), np.linspace(-5.0, 5.0, 1001)
+    expected = log_integral(fitter, np.sin, slopes, offsets)
+    assert found - structure == pytest.approx(expected, abs=0.15)
+    # Without draws there, nobody knows of the others.
+    assert log_evidence_of_writings(fitter, model, states[:1]) < found - 0.3
 
 
 def test_a_constant_that_the_coefficient_takes_over_costs_nothing():
