@@ -23,7 +23,7 @@ from .inputs.validation import LARGE, column_name, feature_names
 from .kernels import units
 from .posterior.diagnostics import cut_short, effort, history
 from .posterior.front import make_front, seconds_of_front
-from .posterior.posterior import gap_to_evidence, make_posterior, seconds_after
+from .posterior.posterior import Gap, gap_to_evidence, make_posterior, seconds_after
 from .posterior.prediction import AcceptedModels
 from .posterior.table import FormulaWriter, with_shares
 from .posterior.verdict import judge
@@ -173,7 +173,7 @@ def _answers(
     before_front = deadline.earlier(seconds_of_front(watch.timeout))
     posterior = make_posterior(fitter, trace, before_front.share(_FOR_POSTERIOR))
     formulas, objects = writer.table(posterior, before_front.share(_FOR_TABLE))
-    members = make_front(
+    members, rivals = make_front(
         fitter, trace, posterior.groups, formulas["n_nodes"].tolist(), deadline.share(_FOR_FRONT)
     )
     posterior = replace(posterior, front=members)
@@ -185,8 +185,9 @@ def _answers(
     diagnostics["interrupted"] |= watch.interrupted and not stopped
     names = [column_name(model, i) for i in table.used]
     # The evidence is that of the default sampler's likelihood.
-    gap = (0.0, 0.0) if fitter.plug_in else gap_to_evidence(posterior, fitter.problem)
-    diagnostics |= judge(trace, fitter.problem, posterior.leading_by_chain, names, gap)
+    gap = Gap() if fitter.plug_in else gap_to_evidence(posterior.groups, rivals)
+    missed = "" if gap.formula is None else writer.text(gap.formula)
+    diagnostics |= judge(trace, fitter.problem, posterior.leading_by_chain, names, gap, missed)
     diagnostics |= {"stacking_weights": None, "stacking_gain": None}
     verdict = diagnostics["verdict"]
     result = Result(

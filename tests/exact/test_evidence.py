@@ -84,24 +84,22 @@ def test_otherwise_they_are_near(case, within):
 
 @pytest.mark.parametrize("learn", [False, True])
 def test_what_the_draws_have_missed_is_told(learn):
-    case = Case("collapsed", (2, 0.5), max_nodes=4, learn=learn)
-    found, problem = posterior_of(case), space_of(case).problem
-    assert gap_to_evidence(found, problem) == pytest.approx((0.0, 0.0), abs=1e-6)
+    found = posterior_of(Case("collapsed", (2, 0.5), max_nodes=4, learn=learn))
+    gap = gap_to_evidence(found.groups, [])
+    assert (gap.missed, gap.away) == pytest.approx((0.0, 0.0), abs=1e-6)
     # One of the formulas was met, and never drawn.
     for i in range(3):
         lost, rest = found.groups[i], found.groups[:i] + found.groups[i + 1 :]
-        left = 1.0 - lost.weight
-        drawn = [replace(one, weight=one.weight / left) for one in rest]
-        poorer = replace(found, groups=drawn, front=[Member(lost.model, -1, lost.log_evidence)])
-        missed, away = gap_to_evidence(poorer, problem)
-        assert missed == pytest.approx(lost.weight, rel=1e-6)
-        assert away == pytest.approx(0.0, abs=1e-6)
-        # Nobody can draw what the prior does not allow.
-        assert gap_to_evidence(poorer, replace(problem, terms=3))[0] == 0.0
+        drawn = [replace(one, weight=one.weight / (1.0 - lost.weight)) for one in rest]
+        rivals = [Member(one.model, -1, one.log_evidence) for one in (found.groups[9], lost)]
+        gap = gap_to_evidence(drawn, rivals)
+        assert gap.missed == pytest.approx(lost.weight, rel=1e-6)
+        assert gap.formula is lost.model
+        assert gap.away == pytest.approx(0.0, abs=1e-6)
     # The first two were drawn as often as each other.
     first, second, *rest = found.groups
     mean = 0.5 * (first.weight + second.weight)
     even = [replace(first, weight=mean), replace(second, weight=mean), *rest]
     of_listed = sum(one.weight for one in found.groups[:20])
-    _, away = gap_to_evidence(replace(found, groups=even), problem)
+    away = gap_to_evidence(even, []).away
     assert away == pytest.approx(0.5 * (first.weight - second.weight) / of_listed, rel=1e-5)

@@ -1,12 +1,13 @@
 """The front: from one column up to the largest formula, with the best of every size."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes import BayesianSymbolicRegressor, load
+from symbayes import BayesianSymbolicRegressor, ConvergenceWarning, load, run
 from symbayes.deadline import Deadline
 from symbayes.fitting.model import Fitter
 from symbayes.inputs.prior import TermsPrior
@@ -255,3 +256,25 @@ def test_terms_without_numbers_are_left_out():
     # The columns, and what is inside the logarithm.
     assert [len(nodes) for nodes in pool.trees] == [1, 1, 1, 1, 3]
     assert pool.candidate([tree("log", "-", 0, 3)]) is None
+
+
+def test_what_was_met_and_never_drawn_is_a_rival(monkeypatch):
+    """The leading formula is taken out of the draws: then it was only met."""
+    made = {}
+    make = run.make_posterior
+
+    def without_the_first(fitter, *rest):
+        whole = make(fitter, *rest)
+        first, *others = whole.groups
+        made["lost"] = first
+        drawn = [replace(one, weight=one.weight / (1.0 - first.weight)) for one in others]
+        return replace(whole, groups=drawn)
+
+    monkeypatch.setattr(run, "make_posterior", without_the_first)
+    y = X[:, 0] * X[:, 1] + RNG.normal(0.0, 0.3, 300)
+    options = {"operators": ["+", "*", "square"], "draws": 400, "tune": 300, "chains": 2}
+    with pytest.warns(ConvergenceWarning, match="was met and never drawn") as told:
+        model = small(**options).fit(X, y)
+    assert "x0*x1" in str(told[0].message)
+    facts = model.diagnostics_["verdict_data"]["facts"]
+    assert facts["missed"] == pytest.approx(made["lost"].weight, abs=0.1)

@@ -11,6 +11,7 @@ from symbayes import ConvergenceWarning, NoisePrior, SamplingWarning, TemperedSa
 from symbayes.kernels.chain import LOG_LIKELIHOOD, NUMBERS, RSS
 from symbayes.kernels.tree import NODE
 from symbayes.posterior.diagnostics import cut_short
+from symbayes.posterior.posterior import Gap
 from symbayes.posterior.verdict import Reason, judge, verdict_of
 from symbayes.samplers.convergence import _moments, effective_draws, r_hat
 from symbayes.samplers.trace import ChainTrace, DrawingState, LadderRecord, Trace
@@ -49,9 +50,9 @@ def trace(log_likelihood, sizes=None, rss=1.0, ladder=MIXED, weights=None, **opt
     )
 
 
-def verdict(made, leading=None, gap=(0.0, 0.0)):
+def verdict(made, leading=None, gap=None):
     leading = [0.6] * len(made.chains) if leading is None else leading
-    result = judge(made, PROBLEM, leading, NAMES, gap)
+    result = judge(made, PROBLEM, leading, NAMES, gap, "2*left + 1")
     # The text is made of the data, and the data survive a file of JSON.
     stored = json.loads(json.dumps(result["verdict_data"]))
     assert verdict_of(result | {"verdict_data": stored}).text() == result["verdict"]
@@ -85,16 +86,16 @@ def test_chains_that_agree():
 
 
 def test_a_formula_that_should_have_been_drawn():
-    assert verdict(trace(GOOD), gap=(0.19, 0.0))["converged"]
-    rest = not_converged(verdict(trace(GOOD), gap=(0.45, 0.0)))
-    assert "met and never drawn has a probability of 45%" in rest
-    assert "Raise draws" in rest
+    assert verdict(trace(GOOD), gap=Gap(0.19))["converged"]
+    rest = not_converged(verdict(trace(GOOD), gap=Gap(0.45)))
+    assert "2*left + 1 was met and never drawn, and has a probability of 45% by its" in rest
+    assert "Raise draws, or compare another random_state" in rest
     # An exact formula leaves nothing to look for.
-    assert verdict(trace(APART, **EXACT_RUN), gap=(0.9, 0.9))["converged"]
+    assert verdict(trace(APART, **EXACT_RUN), gap=Gap(0.9, away=0.9))["converged"]
 
 
 def test_formulas_drawn_out_of_proportion_to_their_evidence():
-    quiet, loud = (verdict(trace(GOOD), gap=(0.0, away)) for away in (0.29, 0.55))
+    quiet, loud = (verdict(trace(GOOD), gap=Gap(away=away)) for away in (0.29, 0.55))
     assert quiet["converged"]
     assert loud["converged"]
     assert "evidence" not in quiet["verdict"]

@@ -101,7 +101,16 @@ def log_evidence(fitter: Fitter, model: Model) -> float:
     return _log_evidence(fitter, model)[0]
 
 
-def _log_evidence(fitter: Fitter, model: Model) -> tuple[float, Optimum]:
+def most_log_evidence(fitter: Fitter, model: Model) -> float:
+    """Return about the most that the log evidence of a formula with its best constants can be.
+
+    It is that without the integral over the constants, which takes longer and makes it less.
+    """
+    log_ways = writings(model.state.trees[len(fitter.problem.known) :])[1]
+    return _log_evidence(fitter, model, integrate=False)[0] + log_ways
+
+
+def _log_evidence(fitter: Fitter, model: Model, integrate: bool = True) -> tuple[float, Optimum]:
     """Return the log evidence of a formula, and the optimum of the constants that it is around."""
     problem, optimum = fitter.problem, Optimum(np.zeros(0), np.ones(0))
     n, (nu, lam) = problem.data.n, problem.data.noise_prior.tolist()
@@ -112,7 +121,7 @@ def _log_evidence(fitter: Fitter, model: Model) -> tuple[float, Optimum]:
         return math.inf, optimum
     log_likelihood = -0.5 * len(model.state.trees) * math.log1p(n) - 0.5 * rows * math.log(squares)
     constants = 0.0
-    if _has_constants(trees):
+    if integrate and _has_constants(trees):
         constants, optimum = _log_integral(fitter.terms(model.state), rows / squares, fitter)
     return float(log_likelihood + constants + problem.log_prior.of_structure(trees)), optimum
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..deadline import Deadline
-from ..fitting.evidence import log_evidence_of_writings
+from ..fitting.evidence import log_evidence_of_writings, most_log_evidence
 from ..fitting.model import Fitter, Model, expression_of
 from ..formula import expression as ex
 from ..formula.trees import concatenated, structure
@@ -36,14 +36,18 @@ _PER_SIZE, _WORTH_TRYING = 3, 1.3
 _EXACT = 1.0e-24
 # A longer formula that was not drawn is shown if it has at most this part of the mean square.
 _WORTH_SHOWING = 0.995
+# With this much less evidence than the formulas drawn, one that was not drawn has not been missed.
+_BEHIND = 5.0
 # Errors that differ by a smaller part are the same; so are fitted values, in spreads of y.
 _SAME, _SAME_FIT = 1.0e-6, 1.0e-7
 
 
 def make_front(
     fitter: Fitter, trace: Trace, groups: Sequence[Group], sizes: Sequence[int], deadline: Deadline
-) -> list[Member]:
+) -> tuple[list[Member], list[Member]]:
     """Return the formulas to which no other is both shorter and closer, the shortest first.
+
+    Also those that were met and never drawn, and may have as much evidence as those that were.
 
     `groups` are the formulas that were drawn, `sizes` their numbers of nodes. Others come from what
     the run has met, as far as there is time; none with the paper's sampler, which keeps no record.
@@ -74,7 +78,23 @@ def make_front(
                 evidence = np.nan if deadline.over() else log_evidence_of_writings(fitter, model)
             chosen.append(Member(model, i, evidence))
             least = model.mse
-    return chosen
+    return chosen, _rivals(fitter, groups, [model for model, i in members if i < 0], deadline)
+
+
+def _rivals(
+    fitter: Fitter, groups: Sequence[Group], models: Sequence[Model], deadline: Deadline
+) -> list[Member]:
+    """Return the models that were not drawn and have about as much evidence as what was."""
+    enough = max((one.log_evidence for one in groups), default=np.nan) - _BEHIND
+    n_known = len(fitter.problem.known)
+    found = []
+    for model in models:
+        trees = model.state.trees[n_known:]
+        if fitter.problem.may_be_drawn(trees) and most_log_evidence(fitter, model) > enough:
+            if deadline.over():
+                break
+            found.append(Member(model, -1, log_evidence_of_writings(fitter, model)))
+    return found
 
 
 def seconds_of_front(timeout: float | None) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import expit, logsumexp, softmax
 
 from ..deadline import Deadline
 from ..fitting.evidence import log_evidence_of_writings
@@ -17,7 +17,6 @@ from ..fitting.model import Fitter, Model, State, expression_of
 from ..formula import expression as ex
 from ..formula.rewriting import collected
 from ..formula.trees import concatenated, split_terms, structure, to_expression
-from ..inputs.problem import Problem
 from ..kernels import opcodes
 from ..kernels.chain import LOG_LIKELIHOOD, NOISE_VARIANCE
 from ..kernels.tree import NODE
@@ -241,26 +240,30 @@ def shares_by_evidence(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
     return of_groups, of_front
 
 
-def gap_to_evidence(posterior: Posterior, problem: Problem) -> tuple[float, float]:
-    """Return how far the draws are from what the evidence says.
+@dataclass(frozen=True)
+class Gap:
+    """How far the draws are from what the evidence says."""
 
-    First how probable the likeliest formula is that was met and never drawn; then the share of the
-    draws of formulas with an evidence that should be of other ones among them.
-    """
-    drawn = [one for one in posterior.groups if np.isfinite(one.log_evidence)]
+    missed: float = 0.0
+    """The probability, by its evidence, of the likeliest formula that was met and never drawn."""
+    formula: Model | None = None
+    away: float = 0.0
+    """The share of the draws of formulas with an evidence that should be of others among them."""
+
+
+def gap_to_evidence(groups: Sequence[Group], rivals: Sequence[Member]) -> Gap:
+    """Return how far draws of these formulas are from the evidence; `rivals` were never drawn."""
+    drawn = [one for one in groups if np.isfinite(one.log_evidence)]
     if not drawn:
-        return 0.0, 0.0
+        return Gap()
     evidence = np.array([one.log_evidence for one in drawn])
     weight = np.array([one.weight for one in drawn])
-    n_known = len(problem.known)
-    met = [
-        one.log_evidence
-        for one in posterior.front
-        if one.group < 0 and problem.may_be_drawn(one.model.state.trees[n_known:])
-    ]
-    odds = weight.sum() * np.exp(np.max(met, initial=-np.inf) - logsumexp(evidence))
     away = 0.5 * float(np.abs(softmax(evidence) - weight / weight.sum()).sum())
-    return float(odds / (1.0 + odds)) if np.isfinite(odds) else 1.0, away
+    first = max(rivals, key=lambda one: one.log_evidence, default=None)
+    if first is None or not np.isfinite(first.log_evidence):
+        return Gap(away=away)
+    log_odds = np.log(weight.sum()) + first.log_evidence - logsumexp(evidence)
+    return Gap(float(expit(log_odds)), first.model, away)
 
 
 def inclusion(states: list[State], n_columns: int) -> np.ndarray:

@@ -116,6 +116,10 @@ class FormulaWriter:
         model = self._fitter.fit_trees(trees)
         return None if model is None else self._shown(model)
 
+    def text(self, model: Model) -> str:
+        """Return a fitted model as text."""
+        return str(self._formula(model))
+
     def formula_and_rmse(self, trees: Sequence[np.ndarray]) -> tuple[Formula | None, float]:
         """Return trees as a formula, and its RMSE; None and nan if there is no fit."""
         model = self._fitter.fit_trees(trees)

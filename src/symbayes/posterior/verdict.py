@@ -25,6 +25,7 @@ from ..samplers.convergence import (
 )
 from ..samplers.exactness import exact_rss
 from ..samplers.trace import Trace
+from .posterior import Gap
 
 # Up to this R-hat, chains with few effective draws may only be too short to agree.
 _DISAGREEMENT = 1.1
@@ -99,8 +100,7 @@ class Reason(_Phrase):
     )
     MISSED = (
         "a formula missed",
-        "by its evidence a formula that was met and never drawn has a probability of {missed}; it "
-        "is the one with the largest log_evidence in pareto_",
+        "{formula} was met and never drawn, and has a probability of {missed} by its evidence",
     )
 
 
@@ -231,14 +231,16 @@ def judge(
     problem: Problem,
     leading_by_chain: Sequence[float],
     names: Sequence[str],
-    gap: tuple[float, float] = (0.0, 0.0),
+    gap: Gap | None = None,
+    missed: str = "",
 ) -> dict[str, Any]:
     """Return R-hat and effective draws, whether the run has converged, and a verdict.
 
     It has converged when the chains had settled and either all draws fit to rounding error or
     several chains agree by the rules of `convergence.py`, and states have travelled through all
     temperatures. A search that was cut short is no objection to what the draws say of the formulas
-    found, but worth a note. `names` are those of the columns, and `gap` is that to the evidence.
+    found, but worth a note. `names` are those of the columns; `missed` is the formula of the gap to
+    the evidence.
     """
     measured = list(agreements(trace.chains, trace.weights, problem, names))
     limit = exact_rss(problem)
@@ -248,12 +250,12 @@ def judge(
         and trace.state.exact
         and all((chain.rss[len(chain) // 2 :] <= limit).all() for chain in trace.chains)
     )
-    missed, away = gap
-    verdict = _objection(trace, exact, measured, missed)
+    gap = gap or Gap()
+    verdict = _objection(trace, exact, measured) or _missed(trace, exact, gap, missed)
     if verdict is None and exact:
         verdict = Verdict(Reason.EXACT)
     elif verdict is None:
-        verdict = _agreement(trace, measured, float(np.mean(leading_by_chain)), away)
+        verdict = _agreement(trace, measured, float(np.mean(leading_by_chain)), gap.away)
     return {
         "r_hat": {one.name: one.r_hat for one in measured},
         "effective_draws": {one.name: one.effective for one in measured},
@@ -268,11 +270,9 @@ def _differs(one: Agreement) -> bool:
     return not one.is_good and one.r_hat > (_DISAGREEMENT if one.are_few else LARGEST_R_HAT)
 
 
-def _objection(
-    trace: Trace, exact: bool, measured: Sequence[Agreement], missed: float
-) -> Verdict | None:
+def _objection(trace: Trace, exact: bool, measured: Sequence[Agreement]) -> Verdict | None:
     """Return why a run has not converged and what to do about it; None if it has."""
-    end = End.INTERRUPTED if trace.interrupted else End.TIMEOUT if trace.timed_out else None
+    end, longer = _end_of(trace)
     if not trace.warmed_up:
         if trace.interrupted:
             return Verdict(Reason.WARM_UP, end=end, remedies=(Remedy.RUN_ON,))
@@ -280,11 +280,6 @@ def _objection(
         return Verdict(Reason.WARM_UP, end=End.TIMEOUT, remedies=remedies)
     if exact:
         return None
-    longer = {
-        End.INTERRUPTED: Remedy.RUN_ON,
-        End.TIMEOUT: Remedy.RAISE_TIMEOUT,
-        None: Remedy.RAISE_DRAWS if trace.ladders else Remedy.RAISE_DRAWS_AND_TREES,
-    }[end]
     different = [one for one in measured if _differs(one)]
     if different:
         return _disagreement(trace, different, end, longer)
@@ -298,10 +293,25 @@ def _objection(
     if trips < FEWEST_TRIPS:
         remedies = (longer, Remedy.LEAVE_OUT)
         return Verdict(Reason.FEW_TRIPS, {"round_trips": trips}, end, remedies=remedies)
-    if missed > _MISSED:
-        remedies = (longer, Remedy.LEAVE_OUT)
-        return Verdict(Reason.MISSED, {"missed": missed}, end, remedies=remedies)
     return None
+
+
+def _missed(trace: Trace, exact: bool, gap: Gap, formula: str) -> Verdict | None:
+    """Return the objection that a formula should have been drawn; None if there is none."""
+    if exact or not gap.missed > _MISSED:
+        return None
+    end, longer = _end_of(trace)
+    facts = {"missed": gap.missed, "formula": formula}
+    return Verdict(Reason.MISSED, facts, end, remedies=(longer, Remedy.OTHER_SEED))
+
+
+def _end_of(trace: Trace) -> tuple[End | None, Remedy]:
+    """Return what ended a run before its time, and how to let it run longer."""
+    if trace.interrupted:
+        return End.INTERRUPTED, Remedy.RUN_ON
+    if trace.timed_out:
+        return End.TIMEOUT, Remedy.RAISE_TIMEOUT
+    return None, Remedy.RAISE_DRAWS if trace.ladders else Remedy.RAISE_DRAWS_AND_TREES
 
 
 def _disagreement(

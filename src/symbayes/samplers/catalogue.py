@@ -1,15 +1,16 @@
 """The list of structures that Teleport chooses from, made while the ladders settle.
 
-All states that the ladders have been in, at any temperature, are brought together by structure.
-Those that seem most probable at one temperature or another are listed. Of each, the constants are
-improved, and the log-likelihood is expanded around them, so that its probability at any temperature
-is known in closed form, nearly. None of that has to be right: the acceptance ratio of Teleport is
-exact, and a proposal after a bad guess is only accepted less often.
+All states that the ladders have been in, at any temperature, are brought together by structure,
+and with them what the search has found and the best states of each size. Those that seem most
+probable at one temperature or another are listed. Of each, the constants are improved, and the
+log-likelihood is expanded around them, so that its probability at any temperature is known in
+closed form, nearly. None of that has to be right: the acceptance ratio of Teleport is exact, and a
+proposal after a bad guess is only accepted less often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ from .trace import VisitedState
 _MOST, _COLD_SHARE = 3000, 0.5
 # One that is this many nats behind the best, at every temperature, is as good as never proposed.
 _BEHIND = 12.0
+# One that is no more than this behind the best, and not listed, was missed.
+_AS_GOOD = 2.0
 # Constants that a structure may have: with more, hardly any draw from a simple law is a good one.
 _MOST_CONSTANTS = 16
 # Steps towards better constants, and how often one is halved. A step that gains less is the last.
@@ -99,6 +102,13 @@ class StateList:
                 )
                 self._visited[key] = _Visited(state, float(about.log_forms[i]))
 
+    def add_met(self, states: Iterable[list[np.ndarray]]) -> None:
+        """Take note of states that were met elsewhere, and of parts of them."""
+        for one in _unknown(self._problem, states, self._visited.keys()):
+            if one.log_likelihood > -np.inf:
+                state = VisitedState(concatenated(one.trees), len(one.trees), one.log_likelihood)
+                self._visited[one.key] = _Visited(state, one.log_forms)
+
     def make(self, powers: np.ndarray, stop: Callable[[], bool]) -> Problem:
         """Return the problem with the list of what was visited, for these powers."""
         improved = dict(zip(_keys(self._problem, self.listed), self.listed, strict=True))
@@ -134,6 +144,65 @@ class StateList:
                     break
                 chosen[keys[i]] = None
         return list(chosen)
+
+
+class _Met(NamedTuple):
+    """A structure that is not known yet; its log-likelihood is that of all rows, nearly."""
+
+    trees: list[np.ndarray]
+    key: int
+    log_forms: float
+    log_likelihood: float
+
+
+def _unknown(
+    problem: Problem, states: Iterable[list[np.ndarray]], known: Container[int]
+) -> Iterator[_Met]:
+    """Yield what is not known of some states, and of what they are without one of their terms."""
+    every = [list(state) for state in states]
+    if not isinstance(problem.terms, int):
+        every += [
+            [*one[:k], *one[k + 1 :]] for one in every if len(one) > 1 for k in range(len(one))
+        ]
+    every = [
+        one
+        for one in every
+        if len(one) <= problem.most_terms and max(map(len, one), default=0) <= problem.max_nodes
+    ]
+    if not every:
+        return
+    nodes, n_terms, _ = _packed(every)
+    about, rows, seen = describe(problem, nodes, n_terms), _rows_of(problem), set()
+    for i, key in enumerate(about.key.tolist()):
+        if key == 0 or key in known or key in seen or about.n_constants[i] > _MOST_CONSTANTS:
+            continue
+        seen.add(key)
+        found = _expansion(problem, every[i], rows)
+        value = -np.inf if found is None else found.log_likelihood * _rows_per_seen(problem)
+        yield _Met(every[i], key, float(about.log_forms[i]), value)
+
+
+def misses(problem: Problem, states: Iterable[list[np.ndarray]]) -> bool:
+    """Return whether some of these states, or parts of them, should be listed and are not.
+
+    That is where one is about as probable as the best that is listed.
+    """
+    catalogue = problem.catalogue
+    if catalogue is None:
+        return False
+    ratio = _rows_per_seen(problem)
+    ends = zip(catalogue.first_node, catalogue.first_node[1:], catalogue.n_terms, strict=False)
+    listed = [split_terms(catalogue.nodes[a:b], int(k)) for a, b, k in ends]
+    prior = np.array([problem.log_prior(trees) for trees in listed])
+    best = np.max(prior + catalogue.log_forms + ratio * catalogue.log_likelihood)
+    return any(
+        problem.log_prior(one.trees) + one.log_forms + one.log_likelihood > best - _AS_GOOD
+        for one in _unknown(problem, states, set(catalogue.key.tolist()))
+    )
+
+
+def _rows_per_seen(problem: Problem) -> float:
+    return 1.0 if problem.part is None else problem.data.n / problem.part.n
 
 
 # What the kernels want.
@@ -275,7 +344,7 @@ def make_odds(problem: Problem, powers: np.ndarray) -> Odds:
     catalogue = problem.catalogue
     if catalogue is None:
         return Odds(*[np.zeros((len(powers), 0))] * 2)
-    ratio = 1.0 if problem.part is None else problem.data.n / problem.part.n
+    ratio = _rows_per_seen(problem)
     ends = zip(catalogue.first_node, catalogue.first_node[1:], catalogue.n_terms, strict=False)
     of_structure = problem.log_prior.of_structure
     base = [of_structure(split_terms(catalogue.nodes[a:b], int(k))) for a, b, k in ends]

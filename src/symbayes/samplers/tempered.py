@@ -22,9 +22,10 @@ from ..inputs.sampler_settings import TemperedSampler
 from ..kernels.chain import PROPOSED
 from ..kernels.moves.choice import N_MOVES
 from ..kernels.tree import NODE
-from .catalogue import StateList, VisitedRows, with_catalogue
+from .catalogue import StateList, VisitedRows, misses, with_catalogue
 from .convergence import settled
 from .exactness import exact_rss
+from .front import merged
 from .ladder import LARGEST_ROUND, Replicas, Round, mean_cost
 from .run.clock import run_in_rounds
 from .run.context import Look, RunContext, Status
@@ -128,6 +129,9 @@ def _search(
     found = search.run(tune, run, _SEARCH_SHARE)
     run.workers.forget_library()
     _begin_at(ladders, found, run.workers)
+    met = StateList(problem)
+    if settings.teleport and not found.exact:
+        met.add_met([*found.ends, *found.met.states()])
     return ladders, replace(
         begun,
         search_cut=not found.finished,
@@ -135,7 +139,7 @@ def _search(
         search_agreed=found.agreed,
         search_counts=search.counts(),
         search_met=found.met,
-        state=DrawingState([], made=0, exact=found.exact),
+        state=DrawingState([], made=0, exact=found.exact, visited=met.visited),
     )
 
 
@@ -215,6 +219,7 @@ class Phases:
             if i == 0:
                 _catch_up(ladders, [ladder.score for ladder in ladders], NEAR)
             elif is_noted:
+                met.add_met(_met_by(ladders))
                 lists_too_little = 0.0 < _share_listed(ladders) < _ENOUGH_LISTED
                 # Of all ladders, whose temperatures are about the same.
                 powers = np.mean([ladder.ladder.power for ladder in ladders], axis=0)
@@ -293,10 +298,10 @@ class Phases:
             has_pairs = self.settings.temperatures > 1
             enough = settled(traces, problem, floor, trips if has_pairs else None, per_look)
             may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
-            if not enough and may_restart and not watch.should_stop(_RESTART_SHARE):
-                means = [_mean_score(problem, trace) for trace in traces]
-                behind = _catch_up(ladders, means, _FAR_BEHIND)
-                if behind or (self._lists(problem) and _finds_more(ladders, traces)):
+            if may_restart and not watch.should_stop(_RESTART_SHARE):
+                means = [] if enough else [_mean_score(problem, trace) for trace in traces]
+                behind = not enough and _catch_up(ladders, means, _FAR_BEHIND)
+                if behind or (self._lists(problem) and self._finds_more(traces, enough)):
                     self._note_draws(traces)
                     self.begun = replace(
                         self.begun,
@@ -327,11 +332,23 @@ class Phases:
     def _lists(self, problem: Problem) -> bool:
         return self.settings.teleport and problem.catalogue is not None
 
+    def _finds_more(self, traces: list[ChainTrace], enough: bool) -> bool:
+        """Return whether there are good states that nobody knew when the ladders settled.
+
+        It is asked rarely, since what was drawn until then would be lost, and at the end.
+        """
+        asked = enough or min(trace.made for trace in traces) in _DRAWS_PER_QUESTION
+        return asked and (
+            (not enough and _are_on_their_way(self.ladders, traces))
+            or misses(self.ladders[0].problem, _met_by(self.ladders))
+        )
+
     def _note_draws(self, traces: list[ChainTrace]) -> None:
         """Let the next settling know of the states that were drawn."""
         if not self.settings.teleport:
             return
         met = StateList(self.ladders[0].problem, (), self.begun.state.listed)
+        met.add_met(self.begun.state.listed)
         for trace in traces:
             sizes = np.array([len(nodes) for nodes in trace.nodes])
             nodes = np.zeros((len(sizes), max(1, sizes.max(initial=0))), NODE)
@@ -393,22 +410,23 @@ def round_length(n_rows: int) -> int:
     return max(1, min(LARGEST_ROUND, LARGEST_ROUND * _ROWS_FOR_FULL_ROUNDS // n_rows))
 
 
+def _met_by(ladders: list[Replicas]) -> list[list[np.ndarray]]:
+    """Return the best state of each size that ladders have met."""
+    return merged(ladder.met for ladder in ladders).states()
+
+
 def _share_listed(ladders: list[Replicas]) -> float:
     """Return how often the coldest state was one that is listed, since that was counted anew."""
     tried, listed, _ = np.sum([ladder.ladder.teleports[0] for ladder in ladders], axis=0)
     return float(listed / max(1, tried))
 
 
-def _finds_more(ladders: list[Replicas], traces: list[ChainTrace]) -> bool:
-    """Return whether ladders are still on their way to states that nobody knew when they settled.
+def _are_on_their_way(ladders: list[Replicas], traces: list[ChainTrace]) -> bool:
+    """Return whether the draws are still about to reach better states.
 
     That is when the log-likelihood rises from the first half of the draws to the second, or when
-    one ladder is hardly ever in a state that is listed and others are. It is asked rarely, since
-    what was drawn until then would be lost.
+    one ladder is hardly ever in a state that is listed and others are.
     """
-    n = min(trace.made for trace in traces)
-    if n not in _DRAWS_PER_QUESTION:
-        return False
     halves = [np.array_split(trace.log_likelihood, 2) for trace in traces]
     rise = float(np.mean([second.mean() - first.mean() for first, second in halves]))
     spread = float(np.mean([trace.log_likelihood.std() for trace in traces]))

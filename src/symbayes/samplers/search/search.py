@@ -126,6 +126,8 @@ class SearchResult:
     ladders: list[Replicas]
     starts: list[list[np.ndarray]]
     """Where each ladder is to begin: at different states as far as good ones were found."""
+    ends: list[list[np.ndarray]]
+    """What starts have come to, on y or on another target."""
     finished: bool
     """Whether it ended by itself: settled, or its budget spent."""
     exact: bool
@@ -256,6 +258,7 @@ class Search:
             trees=self.best.state,
             ladders=[ladder.on_y for ladder in self._ladders],
             starts=self._starts(),
+            ends=[end.trees for end in self._ends],
             finished=self._spent >= budget or exact or settled,
             exact=exact,
             agreed=exact or settled,
