@@ -50,9 +50,9 @@ def trace(log_likelihood, sizes=None, rss=1.0, ladder=MIXED, weights=None, **opt
     )
 
 
-def verdict(made, leading=None, gap=None):
+def verdict(made, leading=None, gap=None, of=PROBLEM):
     leading = [0.6] * len(made.chains) if leading is None else leading
-    result = judge(made, PROBLEM, leading, NAMES, gap, "2*left + 1")
+    result = judge(made, of, leading, NAMES, gap, "2*left + 1")
     # The text is made of the data, and the data survive a file of JSON.
     stored = json.loads(json.dumps(result["verdict_data"]))
     assert verdict_of(result | {"verdict_data": stored}).text() == result["verdict"]
@@ -121,6 +121,18 @@ def test_chains_that_do_not_agree():
     assert f"the chains do not agree (R-hat {r_hat(APART):.3f} for the log-likelihood" in rest
     assert "Raise draws and tune, use more chains, or leave out operators" in rest
     assert "interrupted" not in rest
+
+
+def test_with_many_rows_small_differences_may_be_overlooked():
+    many = problem(table(201), {"+": 1.0}, noise_prior=NoisePrior())
+    rest = not_converged(verdict(trace(APART), of=many))
+    assert "Raise draws and tune, overlook small differences in error (tolerance=0.01), use" in rest
+    rest = not_converged(verdict(trace(GOOD, ladder=NO_TRIPS), of=many))
+    assert "tolerance=0.01" in rest
+    # Rows that count less already are not many.
+    few = problem(table(201, weights=np.full(201, 0.4)), {"+": 1.0}, noise_prior=NoisePrior())
+    assert "tolerance" not in verdict(trace(APART), of=few)["verdict"]
+    assert "tolerance" not in verdict(trace(GOOD), of=many)["verdict"]
 
 
 def test_chains_that_do_not_agree_on_the_size():

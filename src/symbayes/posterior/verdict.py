@@ -36,6 +36,8 @@ _CONTRADICTION = 0.5
 # A smaller difference of log predictive densities of left-out rows may well be chance (Sivula,
 # Magnusson, Matamoros and Vehtari, 2020).
 _WORTH_STACKING = 4.0
+# With more rows than this, errors that differ by a per cent tell formulas apart that no table can.
+_MANY_ROWS = 200
 # A formula that was met and never drawn is missed if it has this probability by its evidence, and
 # formulas drawn are out of proportion to theirs if this share of the draws is. Half of either may
 # be due to the evidence, which is approximate.
@@ -102,6 +104,13 @@ class Reason(_Phrase):
         "a formula missed",
         "{formula} was met and never drawn, and has a probability of {missed} by its evidence",
     )
+
+
+# With many rows there may be too much to tell apart.
+_TOO_MANY = (
+    Reason.CONTRADICTION, Reason.DISAGREEMENT, Reason.FEW_EFFECTIVE, Reason.FEW_TRIPS,
+    Reason.MISSED,
+)  # fmt: skip
 
 
 class End(_Phrase):
@@ -252,6 +261,9 @@ def judge(
     )
     gap = gap or Gap()
     verdict = _objection(trace, exact, measured) or _missed(trace, exact, gap, missed)
+    if verdict is not None and verdict.reason in _TOO_MANY and problem.data.n > _MANY_ROWS:
+        first, *others = verdict.remedies
+        verdict = replace(verdict, remedies=(first, Remedy.TOLERATE, *others))
     if verdict is None and exact:
         verdict = Verdict(Reason.EXACT)
     elif verdict is None:
