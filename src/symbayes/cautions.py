@@ -27,7 +27,7 @@ class Remedy(Enum):
     USE_SEVERAL_CHAINS = "use more (chains=4)"
     ADD_TEMPERATURES = "use more of them (sampler=TemperedSampler(temperatures={temperatures}))"
     FEWER_OPERATORS = "fewer operators"
-    TOLERATE = "overlook small differences in error (tolerance=0.01)"
+    TOLERATE = "overlook small differences in error (tolerance=0.005)"
     LEAVE_OUT = "leave out operators and columns that are not needed"
     OTHER_SEED = "compare another random_state"
     SEE_CHAINS = "formulas_by_chain() shows what each chain found"

@@ -73,11 +73,11 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         noise be fitted to all digits; the paper's sampler, which draws the noise from this prior,
         expects about 10 %.
     tolerance : float from 0 to 0.1, default=0
-        How much larger an error may be without counting for much: with 0.01, formulas whose errors
-        differ by 1 % are nearly as good as each other, so that the shorter one is preferred. The
-        table then counts as at most ``1 / tolerance`` rows. For measured data that no formula
-        describes exactly: formulas are shorter, and chains agree sooner. 0 takes the model at its
-        word.
+        For short formulas of many rows: an error that is larger by this part costs one nat, so that
+        with 0.005 another operator or column has to lower the error by about 1 % to be worth it.
+        The table then counts as at most ``1 / tolerance`` rows. Measured data follow no formula
+        exactly, and chains agree sooner if they need not tell apart what differs by less. With 0,
+        all that the rows can tell counts.
     hyperparameters : "learn" or "fixed", default="learn"
         Whether the weights of operators and columns are learned along with the formulas, with
         `operators` and `feature_weights` as their prior means, or fixed at those. Learned, few

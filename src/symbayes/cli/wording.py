@@ -24,7 +24,7 @@ _OPTIONS = {
     Remedy.USE_SEVERAL_CHAINS: "use more (--chains 4)",
     Remedy.ADD_TEMPERATURES: "use more of them (in Python: "
     "sampler=TemperedSampler(temperatures={temperatures}))",
-    Remedy.TOLERATE: "overlook small differences in error (--tolerance 0.01)",
+    Remedy.TOLERATE: "overlook small differences in error (--tolerance 0.005)",
     Remedy.OTHER_SEED: "compare another --seed",
     Remedy.SEE_CHAINS: "symbayes show lists what each chain found",
     Remedy.STACK: "--combine stack",

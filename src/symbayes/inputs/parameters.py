@@ -47,8 +47,8 @@ def check_parameters(model: Any) -> Sampler:
     require_type("tolerance", model.tolerance, Real, "a number")
     if not 0.0 <= model.tolerance <= _MOST_TOLERANCE:
         raise ValueError(
-            f"tolerance is {model.tolerance}; it must be from 0 to {_MOST_TOLERANCE}, such as 0.01 "
-            "where errors that differ by 1 % are as good as the same"
+            f"tolerance is {model.tolerance}; it must be from 0 to {_MOST_TOLERANCE}, such as "
+            "0.005 if another operator or column has to lower the error by 1 %"
         )
     if model.draws is not None:
         require_whole("draws", model.draws, 1)

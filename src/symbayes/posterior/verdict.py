@@ -36,8 +36,8 @@ _CONTRADICTION = 0.5
 # A smaller difference of log predictive densities of left-out rows may well be chance (Sivula,
 # Magnusson, Matamoros and Vehtari, 2020).
 _WORTH_STACKING = 4.0
-# With more rows than this, errors that differ by a per cent tell formulas apart that no table can.
-_MANY_ROWS = 200
+# With more rows than this, small differences in error tell formulas apart that the data may not.
+_MANY_ROWS = 300
 # A formula that was met and never drawn is missed if it has this probability by its evidence, and
 # formulas drawn are out of proportion to theirs if this share of the draws is. Half of either may
 # be due to the evidence, which is approximate.
