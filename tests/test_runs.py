@@ -8,7 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbayes import ConvergenceWarning, NoisePrior, PaperSampler, SamplingWarning, TemperedSampler
+from symbayes import (
+    BayesianSymbolicRegressor,
+    ConvergenceWarning,
+    NoisePrior,
+    PaperSampler,
+    SamplingWarning,
+    TemperedSampler,
+)
 from symbayes.fitting import model as fitting
 from symbayes.samplers import tempered
 from symbayes.samplers.search import search
@@ -129,6 +136,18 @@ def test_a_timeout_too_short_for_anything():
 
 def test_a_timeout_that_is_not_reached_changes_nothing(noisy):
     assert_same(noisy, small(draws=100, chains=2, timeout=1e6).fit(X, NOISY))
+
+
+@pytest.mark.slow
+def test_nor_does_it_where_draws_have_no_other_limit():
+    rng = np.random.default_rng(5)
+    table = rng.uniform(0.5, 2.0, (300, 4))
+    target = table[:, 0] * table[:, 1] + 0.5 * table[:, 2] + rng.normal(0.0, 0.5, 300)
+    one, other = (
+        BayesianSymbolicRegressor(tolerance=0.01, random_state=0, timeout=timeout)
+        for timeout in (None, 1e6)
+    )
+    assert_same(one.fit(table, target), other.fit(table, target), table)
 
 
 def test_ctrl_c_after_sampling_keeps_the_model(monkeypatch):

@@ -49,6 +49,7 @@ def test_what_hardly_changes_the_error_is_left_out():
 def test_rows_are_counted_as_the_user_does(tmp_path):
     fitted = model(tolerance=0.05, draws=50).fit(X, Y)
     fitted.save(tmp_path / "model")
+    assert "400, counting as 20" in fitted.report(tmp_path / "page.html").read_text()
     weights = np.where(np.arange(400) < 200, 2.0, 1.0)
     for one in (fitted, load(tmp_path / "model")):
         assert one.result_.n_rows == 400

@@ -72,7 +72,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Belief about the noise: 0.05 is about 5 % of the spread of y. The default lets data without
         noise be fitted to all digits; the paper's sampler, which draws the noise from this prior,
         expects about 10 %.
-    tolerance : float from 0 to 0.1, default=0
+    tolerance : float from 0 to 0.05, default=0
         For short formulas of many rows: an error that is larger by this part costs one nat, so that
         with 0.005 another operator or column has to lower the error by about 1 % to be worth it.
         The table then counts as at most ``1 / tolerance`` rows. Measured data follow no formula

@@ -217,7 +217,7 @@ BAD_PARAMETERS = [
     ({"n_terms": TermsPrior(), "sampler": "paper"}, ValueError, "set n_terms to an integer"),
     ({"sampler": "gibbs"}, ValueError, "sampler='gibbs'; it must be one of 'tempered', 'paper'"),
     ({"sampler": None}, TypeError, "sampler must be 'tempered'.*not NoneType"),
-    ({"tolerance": 0.5}, ValueError, "tolerance is 0.5; it must be from 0 to 0.1, such as 0.005"),
+    ({"tolerance": 0.5}, ValueError, "tolerance is 0.5; it must be from 0 to 0.05, such as 0.005"),
     ({"tolerance": np.nan}, ValueError, "tolerance is nan"),
     ({"tolerance": "small"}, TypeError, "tolerance must be a number"),
     ({"hyperparameters": "guess"}, ValueError, "hyperparameters='guess'; it must be one"),

@@ -73,6 +73,23 @@ def test_those_that_were_drawn_have_their_probability(model):
     assert drawn["probability"].tolist() == [shares[text] for text in drawn["formula"]]
 
 
+def test_probabilities_by_evidence_are_those_of_the_evidence(model):
+    """In both tables together: what has an evidence has its share, drawn or not."""
+    formulas, front = model.formulas_, model.pareto_
+    assert (front["log_evidence"].notna() == front["by_evidence"].notna()).all()
+    met = front[(front["probability"] == 0.0) & front["by_evidence"].notna()]
+    drawn = formulas[formulas["by_evidence"].notna()]
+    of = front.set_index("formula").to_dict("index")
+    evidence = [
+        row.log_evidence if np.isfinite(row.log_evidence) else of[row.formula]["log_evidence"]
+        for row in drawn.itertuples()
+    ]
+    both = np.append(evidence, met["log_evidence"])
+    expected = np.exp(both - both.max()) / np.exp(both - both.max()).sum()
+    shares = np.append(drawn["by_evidence"], met["by_evidence"])
+    np.testing.assert_allclose(shares, expected * drawn["probability"].sum(), rtol=1e-9)
+
+
 def test_the_same_on_one_core_and_in_other_processes(model):
     import joblib
 

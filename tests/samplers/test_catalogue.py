@@ -8,7 +8,7 @@ from symbayes import BayesianSymbolicRegressor
 from symbayes.formula.trees import structure
 from symbayes.inputs.task import make_task
 from symbayes.samplers import tempered
-from symbayes.samplers.catalogue import StateList, misses
+from symbayes.samplers.catalogue import StateList, VisitedRows, misses
 
 from ..problems import tree
 
@@ -39,6 +39,32 @@ def test_parts_of_what_was_met_are_known_too():
     alone.add_met([[SECOND, tree("exp", 0)], [SECOND]])
     assert len(alone.visited) == 3
     assert keys(alone) > {structure(SECOND, 1)}
+
+
+def test_the_order_in_which_states_come_makes_no_difference():
+    """Rounds are longer or shorter with a time limit, and end elsewhere after a resumption."""
+    ways = [tree("+", 0, "exp", 1), tree("+", "exp", 1, 0), tree(0), tree(1)]
+    rows = [(nodes, 1, value) for nodes in ways for value in (-5.0, -5.0, -6.0)]
+
+    def seen(order):
+        known = StateList(PROBLEM)
+        for i in order:
+            nodes, n_terms, value = rows[i]
+            known.add(VisitedRows(nodes[None], np.array([n_terms]), np.array([value])))
+        kept = {one.nodes.tobytes(): one.log_likelihood for one in known.visited}
+        return kept, [one.tobytes() for (one,) in listed_of(known)]
+
+    rng = np.random.default_rng(3)
+    expected, in_list = seen(range(len(rows)))
+    assert len(expected) == len(in_list) == 3
+    assert set(expected.values()) == {-5.0}
+    for _ in range(10):
+        assert seen(rng.permutation(len(rows))) == (expected, in_list)
+
+
+def listed_of(known):
+    known.make(POWERS, lambda: False)
+    return known.listed
 
 
 def test_states_that_are_not_possible_are_left_out():

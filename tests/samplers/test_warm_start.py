@@ -216,7 +216,7 @@ def test_a_run_with_a_checkpoint_goes_on_without_having_been_told(endless, tmp_p
 )  # fmt: skip
 def test_another_table(endless, table, y, weights):
     made = in_steps(20)
-    with pytest.raises(ValueError, match="this table is another one; set warm_start=False"):
+    with pytest.raises(ValueError, match="this table is another one, or its rows"):
         made.set_params(draws=40).fit(table, y, weights)
 
 

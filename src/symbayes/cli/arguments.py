@@ -78,7 +78,7 @@ _jobs = _kind(int, lambda n: 0 < abs(n) < 2**31, "a number of cores, such as 1, 
 _seconds = _kind(float, lambda x: 0 < x < math.inf, "a finite number above 0")
 _weight = _kind(float, lambda x: 0 <= x < math.inf, "a weight, which is 0 or more")
 _probability = _kind(float, lambda x: 0 < x < 1, "a number strictly between 0 and 1")
-_tolerance = _kind(float, lambda x: 0 <= x <= 0.1, "a number from 0 to 0.1, such as 0.005")
+_tolerance = _kind(float, lambda x: 0 <= x <= 0.05, "a number from 0 to 0.05, such as 0.005")
 _terms = _kind(int, lambda n: n >= 1, "a whole number of at least 1, or auto", word="auto")
 _noise = _kind(
     float,
@@ -184,8 +184,8 @@ def parser() -> argparse.ArgumentParser:
     add("--noise", dest="noise_prior", type=_noise, metavar="SHARE",
         help="belief about the noise: 0.05 is about 5%% of the spread of the target, or small")
     add("--tolerance", type=_tolerance, default=0.0, metavar="SHARE",
-        help="for short formulas of many rows: with 0.005, another operator or column has to lower "
-        "the error by about 1%% (default: 0)")
+        help="for short formulas of many rows, from 0 to 0.05: with 0.005, another operator or "
+        "column has to lower the error by about 1%% (default: 0)")
     add("--select", dest="model_selection", type=_rule, default=_RULES[0], metavar="RULE",
         help=f"what makes the best formula: {', '.join(_RULES)}, or 'simplest within 0.01', which "
         f"may lose that much of R2 (default: {_RULES[0]})")

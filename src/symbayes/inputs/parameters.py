@@ -28,8 +28,8 @@ _SIMPLEST = "simplest within"
 _NEAR = re.compile(_SIMPLEST + r"\s+(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
 #: Ways to combine chains: each counts the same, or by stacking weights.
 WAYS = ("pool", "stack")
-# With more, a table would count as fewer than ten rows.
-_MOST_TOLERANCE = 0.1
+# With more, a table would count as fewer than twenty rows.
+_MOST_TOLERANCE = 0.05
 # The paper's number of terms, where the user leaves the choice to its sampler.
 _PAPER_TERMS = 2
 

@@ -55,6 +55,7 @@ def make_front(
     constants are polished.
     """
     members = [(one.model, i) for i, one in enumerate(groups)]
+    writings = [[one.model.state] for one in groups]
     sizes = list(sizes)
     is_over = deadline.over() or (deadline.cut_short() and not _is_quick(fitter))
     if not fitter.plug_in and not is_over:
@@ -62,8 +63,10 @@ def make_front(
             for model in _short_models(fitter, trace, groups, sizes, deadline):
                 size = n_nodes(model)
                 i = _group_of(model, groups)
-                if i >= 0 and size >= sizes[i] and model.mse >= (1.0 - _SAME) * groups[i].model.mse:
-                    continue  # it is there already
+                if i >= 0:
+                    writings[i].append(model.state)
+                    if size >= sizes[i] and model.mse >= (1.0 - _SAME) * groups[i].model.mse:
+                        continue  # it is there already
                 members.append((model, i))
                 sizes.append(size)
     chosen: list[Member] = []
@@ -72,10 +75,9 @@ def make_front(
         model, i = members[place]
         # What was not drawn has to be worth its length.
         if model.mse < least * (1.0 if i >= 0 else _WORTH_SHOWING):
-            if i >= 0 and np.isfinite(groups[i].log_evidence):
-                evidence = groups[i].log_evidence
-            else:
-                evidence = np.nan if deadline.over() else log_evidence_of_writings(fitter, model)
+            evidence = np.nan if i < 0 else groups[i].log_evidence
+            if np.isnan(evidence) and not deadline.over():
+                evidence = log_evidence_of_writings(fitter, model, writings[i] if i >= 0 else ())
             chosen.append(Member(model, i, evidence))
             least = model.mse
     return chosen, _rivals(fitter, groups, [model for model, i in members if i < 0], deadline)

@@ -226,11 +226,16 @@ def shares_by_evidence(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
     """
     groups, front = posterior.groups, posterior.front
     drawn = np.array([one.log_evidence for one in groups])
-    met = np.array([one.log_evidence if one.group < 0 else np.nan for one in front])
+    met = np.full(len(front), np.nan)
+    for i, one in enumerate(front):
+        if one.group < 0:
+            met[i] = one.log_evidence
+        elif np.isnan(drawn[one.group]):
+            drawn[one.group] = one.log_evidence
     evidence = np.append(drawn, met)
     known = np.isfinite(evidence)
     shares = np.full(len(evidence), np.nan)
-    weight = sum(one.weight for one in groups if np.isfinite(one.log_evidence))
+    weight = sum(one.weight for one, is_known in zip(groups, known, strict=False) if is_known)
     if known.any():
         shares[known] = min(1.0, weight) * softmax(evidence[known])
     of_groups, of_front = shares[: len(groups)], shares[len(groups) :]

@@ -108,8 +108,7 @@ class Reason(_Phrase):
 
 # With many rows there may be too much to tell apart.
 _TOO_MANY = (
-    Reason.CONTRADICTION, Reason.DISAGREEMENT, Reason.FEW_EFFECTIVE, Reason.FEW_TRIPS,
-    Reason.MISSED,
+    Reason.CONTRADICTION, Reason.DISAGREEMENT, Reason.FEW_TRIPS, Reason.MISSED,
 )  # fmt: skip
 
 

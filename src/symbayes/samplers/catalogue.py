@@ -89,17 +89,26 @@ class StateList:
         return [one.state for one in self._visited.values()]
 
     def add(self, rows: VisitedRows) -> None:
-        """Take note of states; of each structure the one with the largest likelihood is kept."""
+        """Take note of states; of each structure the one with the largest likelihood is kept.
+
+        In which order they come makes no difference: among equals it is the one with the largest
+        bytes.
+        """
         about = describe(self._problem, rows.nodes, rows.n_terms)
         sizes = state_sizes(rows.nodes["op"], rows.n_terms)
         for i, key in enumerate(about.key.tolist()):
             if key == 0 or about.n_constants[i] > _MOST_CONSTANTS:
                 continue
             known, log_likelihood = self._visited.get(key), float(rows.log_likelihood[i])
-            if known is None or log_likelihood > known.state.log_likelihood:
-                state = VisitedState(
-                    rows.nodes[i, : sizes[i]].copy(), int(rows.n_terms[i]), log_likelihood
-                )
+            if known is not None and log_likelihood < known.state.log_likelihood:
+                continue
+            nodes = rows.nodes[i, : sizes[i]].copy()
+            if (
+                known is None
+                or log_likelihood > known.state.log_likelihood
+                or nodes.tobytes() > known.state.nodes.tobytes()
+            ):
+                state = VisitedState(nodes, int(rows.n_terms[i]), log_likelihood)
                 self._visited[key] = _Visited(state, float(about.log_forms[i]))
 
     def add_met(self, states: Iterable[list[np.ndarray]]) -> None:
@@ -125,12 +134,12 @@ class StateList:
 
     def _chosen(self, powers: np.ndarray) -> list[int]:
         """Return the keys of the structures that seem most probable at one of the powers."""
-        keys = list(self._visited)
-        for one in self._visited.values():
+        keys = sorted(self._visited)
+        of = [self._visited[key] for key in keys]
+        for one in of:
             if one.log_prior is None:
                 trees = split_terms(one.state.nodes, one.state.n_terms)
                 one.log_prior = self._problem.log_prior(trees)
-        of = list(self._visited.values())
         base = np.array([one.log_forms + (one.log_prior or 0.0) for one in of])
         log_likelihood = np.array([one.state.log_likelihood for one in of])
         shares = np.full(len(powers), (1.0 - _COLD_SHARE) / max(1, len(powers) - 1))

@@ -60,7 +60,7 @@ def trace_to_extend(
         return None
     changed = None
     if earlier.table != _of_table(problem):
-        changed = "this table is another one"
+        changed = "this table is another one, or its rows count otherwise (tolerance)"
     elif earlier.settings != _of_settings(problem, settings):
         changed = "parameters have changed that its draws depend on"
     elif len(earlier.trace.chains) != chains:

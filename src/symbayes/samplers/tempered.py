@@ -34,7 +34,7 @@ from .search.search import NEAR, OPTIMISED, Search, SearchResult
 from .trace import ChainTrace, DrawingState, RunState, SearchState, Trace
 
 # Shares of the time limit after which search and settling end, and nothing is thrown away any more.
-_SEARCH_SHARE, _SETTLE_SHARE, _RESTART_SHARE = 0.65, 0.75, 0.85
+_SEARCH_SHARE, _SETTLE_SHARE, _RESTART_SHARE = 0.65, 0.75, 0.6
 # Draws per ladder for settling, as a part of `tune`, and the most; fewer where the fit is exact.
 _SETTLE_PART, _MOST_SETTLING, _EXACT_SETTLING = 0.1, 320, 80
 # How often the temperatures are adapted while settling.

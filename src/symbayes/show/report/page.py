@@ -157,7 +157,7 @@ def _answer(result: Result, rule: str) -> dict[str, object]:
         "probability": probability(row["probability"]),
         "rmse": number(row["rmse"]),
         "r2": f"{row['r2']:.4f}",
-        "rows": f"{result.total_weight:,.0f}{' (sum of weights)' if result.is_weighted else ''}",
+        "rows": _rows(result),
         "columns": f"{len(best.features)} of {result.n_columns}" + (names and f": {names}"),
         "rule": rule_text(rule),
         "constants": table(
@@ -176,6 +176,11 @@ def _answer(result: Result, rule: str) -> dict[str, object]:
             "the training rows; nodes are operators, columns and constants.",
         ),
     }
+
+
+def _rows(result: Result) -> str:
+    text = f"{result.total_weight:,.0f}{' (sum of weights)' if result.is_weighted else ''}"
+    return text if result.trust == 1.0 else f"{text}, counting as {result.posterior.mixture.n:,.0f}"
 
 
 def _headline(target: str, best: Formula) -> Markup:
