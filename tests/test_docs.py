@@ -43,6 +43,7 @@ LONG = {
         "clusters",
         "command-line",
         "first-steps",
+        "real-data",
         "long_runs",
         "posterior",
         "trust",
