@@ -260,7 +260,8 @@ class Phases:
             )
         problem, traces, state, watch = ladders[0].problem, begun.chains, begun.state, run.watch
         done, spent, spent_at_look, enough = state.made, state.spent, state.spent, begun.settled
-        may_restart = state.may_restart and begun.restarts < _MOST_RESTARTS
+        # Draws that agree are not thrown away for what a user who wants more of them comes upon.
+        may_restart = state.may_restart and begun.restarts < _MOST_RESTARTS and not begun.settled
         floor = exact_rss(problem) if state.exact else -1.0
 
         def is_complete() -> bool:

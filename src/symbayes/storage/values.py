@@ -31,6 +31,8 @@ _SETTINGS: dict[str, type] = {
     kind.__name__: kind
     for kind in (NoisePrior, PaperSampler, TemperedSampler, TermsPrior, TreePrior)
 }
+#: Parameters of the estimator that files of the first version do not have.
+_LATER_PARAMETERS = {"tolerance"}
 _NOT_FINITE = {text: float(text) for text in ("nan", "inf", "-inf")}
 _PREFIX = "values/"
 
@@ -138,9 +140,10 @@ class ValueReader:
         return values if kind == "dict" else _SETTINGS[kind](**values)
 
     def parameters(self, kind: Any, plain: Any) -> dict[str, Any]:
-        """Return the parameters of an estimator of a class."""
+        """Return the parameters of a class of estimators; those that came later may be missing."""
         require(
-            isinstance(plain, dict) and plain.keys() == set(kind._get_param_names()),
+            isinstance(plain, dict)
+            and plain.keys() | _LATER_PARAMETERS == set(kind._get_param_names()),
             "it does not have the parameters of a model",
         )
         return {name: self.value(value) for name, value in plain.items()}
