@@ -3,6 +3,7 @@
 import inspect
 import threading
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -216,6 +217,8 @@ def test_models_are_fitted_as_long_as_there_is_time(clock, monkeypatch):
     model = noisy_fit(tune=100, draws=900).fit(X, y)
     states = model.result_.posterior.states
     assert len(states) > 100
+    # One that is drawn often would be taken several times, and fitted only once.
+    states = [replace(state, weight=1.0 / len(states)) for state in states]
     plain, fitter, seen = Fitter.fit, None, {}
 
     def fit(self, state):
@@ -231,7 +234,7 @@ def test_models_are_fitted_as_long_as_there_is_time(clock, monkeypatch):
         return plain(self, state)
 
     monkeypatch.setattr(Fitter, "fit", timed)
-    for seconds in (0.0, 25.0, 60.0, 1e6):
+    for seconds in (0.0, 25.0, 75.0, 1e6):
         models = posterior._fit_all(fitter, states, 90, Deadline(clock.now + seconds))
         sizes = [n for n in (8, 24, 72, 90) if len(thin(states, n)) == len(models)]
         assert sizes
@@ -241,7 +244,7 @@ def test_models_are_fitted_as_long_as_there_is_time(clock, monkeypatch):
         assert [one.state.weight for _, one in models] == expected
     assert list(seen.values()) == sorted(seen.values())
     assert seen[0.0] == 8
-    assert 8 < seen[25.0] < seen[60.0] < 90
+    assert 8 < seen[25.0] < seen[75.0] < 90
     assert seen[1e6] == 90
 
 
