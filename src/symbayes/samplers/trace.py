@@ -251,8 +251,6 @@ class SearchState:
     """Proposals made, evaluated and accepted, by move, of ladders that are gone."""
     met: Met = field(default_factory=nothing_met)
     """The best state of each size that they have met on y."""
-    spent_at_find: float = 0.0
-    """What had been spent when something much better was found at last."""
 
 
 @dataclass(frozen=True)

@@ -301,8 +301,6 @@ def _about_table(model: Any, table: Table) -> dict[str, Any]:
 
 # A moment of a run as JSON and arrays. Its numbers and flags are entries of the JSON, by name.
 
-#: Those that files of the first version do not have.
-_LATER = {"spent_at_find"}
 _PLAIN: dict[Any, type] = {"int": int, "float": float, "bool": bool, "bool | None": bool}
 
 
@@ -324,10 +322,8 @@ def _entries(source: Any) -> dict[str, Any]:
 
 def _from_entries(document: Any, kind: type) -> dict[str, Any]:
     """Return numbers and flags for an object of a class; numbers are at least 0."""
-    later = _LATER - document.keys() if isinstance(document, dict) else set()
-    kinds = {name: of for name, of in _kinds(kind).items() if name not in later}
-    check_kinds("run", document, kinds)
-    own = {name: document[name] for name in kinds}
+    check_kinds("run", document, _kinds(kind))
+    own = {name: document[name] for name in _kinds(kind)}
     require(all(value is None or value >= 0 for value in own.values()), "a number is below 0")
     return own
 

@@ -4,8 +4,7 @@ Ladders run on a part of the rows, with the constants of some proposals optimise
 the second stage on, half of the ladders start on transformed targets, and what they find is carried
 back to y; the others start anew every two stages, and are offered further terms from the library.
 The search ends when a formula fits to all digits, when several starts agree and only noise is left,
-when there is noise and nothing better was found for as long as it had taken until then, or when its
-budget is spent. What was found is then made shorter, if that can be done. Every
+or when its budget is spent. What was found is then made shorter, if that can be done. Every
 decision depends on counts alone, never on the clock, so that a seed gives the same result on any
 machine (unless a time limit cuts it short).
 """
@@ -49,8 +48,6 @@ _STAGES_PER_START = 2
 # The best state is confirmed by a start that ends within this many nats of it. This many
 # confirmations settle the matter, but not before this many draws.
 _SAME, _CONFIRMATIONS, _LEAST_DRAWS = 6.0, 4, 3840
-# What is left of the variance of y where there is noise, and not only a formula still to be found.
-_NOISY = 0.0025
 #: States at most this many nats behind the best are worth a chain of their own.
 NEAR = 10.0
 # The most rounds between two looks at what was found, and the ladders that allow one more. Many
@@ -105,13 +102,11 @@ class Incumbent:
     score: float = -np.inf
     state: list[np.ndarray] = field(default_factory=list)
     history: list[Find] = field(default_factory=list)
-    spent: float = 0.0
-    """What had been spent when the last much better state was found."""
 
     def trees(self) -> list[np.ndarray]:
         return self.state
 
-    def update(self, score: float, trees: list[np.ndarray], seconds: float, spent: float) -> None:
+    def update(self, score: float, trees: list[np.ndarray], seconds: float) -> None:
         """Take a state over if it is better; note when it was found if it is much better."""
         if not score > self.score:
             return
@@ -120,7 +115,6 @@ class Incumbent:
             self.history[-1] = replace(self.history[-1], trees=trees)
         else:
             self.history.append(Find(seconds, score, trees))
-            self.spent = spent
 
 
 @dataclass
@@ -216,15 +210,15 @@ class Search:
 
         def note() -> None:
             for ladder in self._ladders:
-                self._take_note(ladder.on_y.score, ladder.on_y.trees(), run)
+                self.best.update(ladder.on_y.score, ladder.on_y.trees(), run.watch.seconds)
 
         # First what regression finds without any draws.
         if self._done == 0:
             self._try_known_forms(out_of_time)
             note()
         # Then ladders, stage by stage.
-        exact, settled, idle = self._is_exact(), False, False
-        while self._spent < budget and not (exact or settled or idle or stop()):
+        exact, settled = self._is_exact(), False
+        while self._spent < budget and not (exact or settled or stop()):
             if self._in_stage == 0:
                 self._assign_targets()
             length = min(_STAGE, budget - (self._done - self._in_stage))
@@ -254,7 +248,6 @@ class Search:
             self._stage += 1
             self._in_stage = 0
             settled = not exact and self._settled()
-            idle = not exact and self._finds_no_more()
         # At last a shorter way to write what was found.
         if exact:
             self._shorten(run, stop, tell)
@@ -266,14 +259,11 @@ class Search:
             ladders=[ladder.on_y for ladder in self._ladders],
             starts=self._starts(),
             ends=[end.trees for end in self._ends],
-            finished=self._spent >= budget or exact or settled or idle,
+            finished=self._spent >= budget or exact or settled,
             exact=exact,
             agreed=exact or settled,
             met=merged([self._met, *(ladder.on_y.met for ladder in self._ladders)]),
         )
-
-    def _take_note(self, score: float, trees: list[np.ndarray], run: RunContext) -> None:
-        self.best.update(score, trees, run.watch.seconds, self._spent)
 
     def _look(self) -> Look:
         return Look(self.best.state, int(self.counts()[PROPOSED].sum()))
@@ -405,36 +395,18 @@ class Search:
         confirmed = sum(end.score >= self.best.score - _SAME for end in self._ends)
         return (
             confirmed >= _CONFIRMATIONS
-            and self._has_looked_around()
+            and self._done >= _LEAST_DRAWS
+            # Every target has had its turn.
+            and (self._stage - 1) * max(1, self._others) >= len(self._targets)
             and (not self._use.noise_floor or self._only_noise_left())
         )
 
-    def _has_looked_around(self) -> bool:
-        """Return whether it has lasted a while, and every target has had its turn."""
-        tried = (self._stage - 1) * max(1, self._others)
-        return self._done >= _LEAST_DRAWS and tried >= len(self._targets)
-
-    def _finds_no_more(self) -> bool:
-        """Return whether it has come upon nothing better for as long as it took to get there.
-
-        Not where the best is so close that there may be a formula without noise.
-        """
-        return (
-            self._has_looked_around()
-            and self._spent >= 2.0 * self.best.spent
-            and self._best_on_rows().rss >= _NOISY * self.problem.data.n
-        )
-
     def _only_noise_left(self) -> bool:
-        best = self._best_on_rows()
+        best = Replicas(self.problem, self._ladders[0].seed, np.ones(1))
+        best.move_to(self.best.state)
         used = self.problem.data.root_weight > 0
         columns, residual = all_columns(self.problem).T, best.residual()[used]
         return is_noise(columns, residual, self.problem.trust)
-
-    def _best_on_rows(self) -> Replicas:
-        best = Replicas(self.problem, self._ladders[0].seed, np.ones(1))
-        best.move_to(self.best.state)
-        return best
 
     # A shorter way to write what was found
 
@@ -448,7 +420,7 @@ class Search:
                 chain = ladder.try_out(trees)
                 self._met = merged([self._met, chain.met])
                 if chain.score > self.best.score + _SHORTER:
-                    self._take_note(chain.score, chain.trees(), run)
+                    self.best.update(chain.score, chain.trees(), run.watch.seconds)
                     helped = True
                     break
         if self.best.score > ladder.on_y.score:
@@ -468,7 +440,7 @@ class Search:
                 ladder.put(self.best.state)
             made = run.workers.advance_all(ladders, Round(self._steps, LARGEST_ROUND, keep=True))
             for ladder, n in zip(ladders, made, strict=True):
-                self._take_note(*_best_draw(ladder, n), run)
+                self.best.update(*_best_draw(ladder, n), run.watch.seconds)
             tell()
             idle += 1
             if self.best.score > before + _SHORTER:
@@ -526,7 +498,6 @@ class Search:
             stages=[ladder.stages for ladder in self._ladders],
             spawned=[ladder.seed.n_children_spawned for ladder in self._ladders],
             best=Find(0.0, self.best.score, self.best.state),
-            spent_at_find=self.best.spent,
             history=list(self.best.history),
             ends=list(self._ends),
             counts=self.counts() - counts,
@@ -537,9 +508,7 @@ class Search:
         """Resume from a state of a search on the same problem, with the same seeds."""
         self._done, self._spent = state.done, state.spent
         self._stage, self._in_stage = state.stage, state.in_stage
-        self.best = Incumbent(
-            state.best.score, state.best.trees, list(state.history), state.spent_at_find
-        )
+        self.best = Incumbent(state.best.score, state.best.trees, list(state.history))
         self._ends = list(state.ends)
         self._met = state.met
         self._counts = [state.counts[None]]
