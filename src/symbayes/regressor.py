@@ -100,11 +100,15 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         How chains become one answer: every chain counts the same, or by stacking weights, with
         which their mixture predicts best the training rows, each left out in turn. Stacking is for
         chains that have not agreed, as the verdict says; `combined` does it after a fit.
-    model_selection : str, default="probability"
-        What makes the best formula: it is the most probable; the shortest of `pareto_` that loses
-        little of R2 ("simplest within 0.01"); the simplest whose mean squared error is within one
-        standard error of the smallest ("one_standard_error"); or the one with the smallest error
-        ("accuracy"). `select` answers for the other rules.
+    model_selection : str, default="auto"
+        What makes the best formula: it is the most probable ("probability"); the shortest of
+        `pareto_` that loses little of R2 ("simplest within 0.01"); the simplest whose mean squared
+        error is within one standard error of the smallest ("one_standard_error"); or the one with
+        the smallest error ("accuracy"). With "auto" it is the most probable if that has a
+        probability of at least 0.1. Among many that are less probable it is chance which leads, and
+        the best is the shortest of `pareto_` that is nearly as close: it loses at most 0.01 of R2,
+        and a tenth of what the leading one leaves unexplained.
+        `select` answers for the other rules.
     warm_start : bool, default=False
         Whether a further `fit` on the same table continues where the last one ended, without
         warm-up and as if it had never stopped: `draws` is then the number in all. It may be raised,
@@ -213,7 +217,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         tune: int | None = None,
         chains: int = 4,
         combine: str = "pool",
-        model_selection: str = "probability",
+        model_selection: str = "auto",
         warm_start: bool = False,
         timeout: float | None = None,
         n_jobs: int | None = -1,
@@ -494,10 +498,12 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         rule : str
-            "probability": the most probable. "simplest within 0.01" (or another number below 1,
-            or "simplest within 1 %"): the shortest of `pareto_` whose R2 is at most that much below
-            the best in `formulas_`. "one_standard_error": the simplest of `formulas_` whose mean
-            squared error on the training rows is within one standard error of the smallest.
+            "auto": the most probable if it stands out, with a probability of at least 0.1, and else
+            the shortest of `pareto_` that is nearly as close. "probability": the most probable.
+            "simplest within 0.01" (or another number below 1, or "simplest within 1 %"):
+            the shortest of `pareto_` whose R2 is at most that much below the best in `formulas_`.
+            "one_standard_error": the simplest of `formulas_` whose mean squared error on the
+            training rows is within one standard error of the smallest.
             "accuracy": the one of `formulas_` with the smallest error.
 
         Returns

@@ -15,7 +15,7 @@ from .deadline import Deadline
 from .fitting.rounding import TrainingRows
 from .formula import expression as ex
 from .formula.formula import Formula
-from .inputs.parameters import most_lost
+from .inputs.parameters import LITTLE, LITTLE_OF_REST, STANDS_OUT, most_lost, rule_text
 from .inputs.validation import Table
 from .posterior import verdict
 from .posterior.diagnostics import Diagnostics
@@ -136,6 +136,12 @@ class Result:
         index = pd.Index(names, dtype=object)
         return pd.Series(probability, index=index, name="inclusion probability")
 
+    def chosen_by(self, rule: str) -> str:
+        """Return what a rule chooses here, for readers."""
+        if rule == "auto" and not self.stands_out:
+            return "none stands out: the shortest that is nearly as close as the most probable"
+        return rule_text("probability" if rule == "auto" else rule)
+
     def selected(self, rule: str) -> Formula:
         """Return the best formula by a rule."""
         place, of_front = self.select(rule)
@@ -146,15 +152,24 @@ class Result:
 
         The second one is None where the rule chooses among formulas that were drawn.
         """
-        lost = most_lost(rule)
-        if lost is None:
+        r2, lost = self.formulas["r2"], most_lost(rule)
+        if rule == "auto" and not self.stands_out:
+            leading = float(r2.iloc[0])
+            least = leading - min(LITTLE, LITTLE_OF_REST * (1.0 - leading))
+        elif lost is None:
             return self._select_drawn(rule), None
-        # Compared with the best that was drawn: what is closer may have been fitted to the noise.
-        least = float(self.formulas["r2"].max()) - lost
+        else:
+            # Compared with the best that was drawn: what is closer may have been fitted to noise.
+            least = float(r2.max()) - lost
         return 0, int(np.flatnonzero(self.front["r2"].to_numpy() >= least)[0])
 
+    @property
+    def stands_out(self) -> bool:
+        """Whether the most probable formula is more than one among many."""
+        return bool(self.formulas["probability"].iloc[0] >= STANDS_OUT)
+
     def _select_drawn(self, rule: str) -> int:
-        if rule == "probability":
+        if rule in ("auto", "probability"):
             return 0
         rmse = self.formulas["rmse"].to_numpy()
         if rule == "accuracy":

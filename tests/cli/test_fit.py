@@ -86,8 +86,8 @@ def test_the_answer_is_json(capsys):
     assert answer["seconds"] > 0
     assert sum(row["probability"] for row in answer["formulas"]) == pytest.approx(1)
     best = answer["best"]
-    assert best["rule"] == "probability"
-    assert {**answer["formulas"][0], "rule": "probability"} == best
+    assert best["rule"] == "auto"
+    assert {**answer["formulas"][0], "rule": "auto"} == best
     assert symbayes.Formula(best["formula"], ["a", "b"]).features == ["a", "b"]
     assert best["rmse"] < 0.2
     assert set(answer["inclusion_probability"]) == {"a", "b"}

@@ -1,11 +1,14 @@
-"""`python -m tests.exact.check CASE:MOVE:STEPS ...`: print the smallest p-value of each move alone.
+"""`python -m tests.exact.check CASE:MOVE:STEPS:BUG ...`: the smallest p-value of each move alone.
 
-A process of its own, so that the planted-bugs test can run it on an altered copy of the package.
+A process of its own, so that the planted-bugs test can run it on an altered copy of the package, in
+which bugs have numbers; with 0 there is none.
 """
 
 from __future__ import annotations
 
 import sys
+
+from symbayes.kernels import compiling
 
 from . import test_stationarity, test_teleport, test_tempering
 from .cases import Case
@@ -61,5 +64,7 @@ def smallest_p_value(case: Case, move: str, steps: int) -> float:
 
 if __name__ == "__main__":
     for check in sys.argv[1:]:
-        case, move, steps = check.split(":")
-        print(smallest_p_value(CASES[case], move, int(steps)))
+        case, move, steps, bug = check.split(":")
+        if hasattr(compiling, "PLANTED"):
+            compiling.PLANTED.value = int(bug)
+        print(smallest_p_value(CASES[case], move, int(steps)), flush=True)

@@ -70,7 +70,7 @@ def test_chains_reach_the_exact_posterior(case):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_chains_reach_the_exact_posterior_to_fine_resolution(case):
-    p, *_ = run(case, "worst", steps=1_000, n=20_000, seed=1)
+    p, *_ = run(case, "worst", steps=1_000, n=10_000, seed=1)
     assert p > FALSE_ALARM
 
 

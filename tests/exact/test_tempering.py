@@ -166,7 +166,7 @@ def test_ladders_reach_the_exact_posterior_at_every_temperature(case):
     "case", [FREE, SUMS, LEARNED, LT, PART, LEARNED_PART], ids=lambda case: case.name
 )
 def test_ladders_reach_the_exact_posterior_to_fine_resolution(case):
-    results = p_values_of_ladders(case, POWERS, n=15_000, rounds=60, seed=1)
+    results = p_values_of_ladders(case, POWERS, n=10_000, rounds=60, seed=1)
     assert min(results.values()) > FALSE_ALARM / len(results), results
 
 

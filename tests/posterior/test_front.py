@@ -196,10 +196,31 @@ def test_it_may_be_the_rule_of_the_fit(model, tmp_path):
     assert "the simplest that loses at most 0.05 of R2" in page
 
 
+def test_where_no_formula_stands_out_the_best_is_a_short_one(model):
+    result = model.result_
+    assert result.formulas["probability"][0] >= 0.1
+    assert model.best_formula_ == model.select("auto") == model.select("probability")
+    assert result.chosen_by("auto") == "the most probable"
+    crowd = result.formulas.assign(probability=0.09)
+    among_many = replace(result, formulas=crowd)
+    chosen, (_, place) = among_many.selected("auto"), among_many.select("auto")
+    r2, leading = result.front["r2"].to_numpy(), crowd["r2"][0]
+    least = leading - min(0.01, 0.1 * (1.0 - leading))
+    assert (r2[:place] < least).all()
+    assert r2[place] >= least
+    assert chosen == model.pareto_objects_[place]
+    assert chosen.n_nodes <= model.formula_objects_[0].n_nodes
+    # What leaves nearly nothing is not given up for what leaves a hundredth.
+    front = result.front.assign(r2=np.linspace(0.99, 1.0 - 1e-6, len(r2)))
+    close = replace(result, formulas=crowd.assign(r2=1.0 - 1e-6), front=front)
+    assert close.select("auto") == (0, len(front) - 1)
+    assert among_many.chosen_by("auto").startswith("none stands out: the shortest that is nearly")
+
+
 @pytest.mark.parametrize(
     ("rule", "says"),
     [
-        ("simplest", "must be one of 'probability'"),
+        ("simplest", "must be one of 'auto', 'probability'"),
         ("best", "'simplest within 0.01'"),
         ("simplest within", "how much of R2 may be lost"),
         ("simplest within one", "how much of R2 may be lost"),

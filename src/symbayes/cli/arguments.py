@@ -24,7 +24,7 @@ _TABLE = (
     "CSV (commas, semicolons or tabs; the first line names the columns), .tsv, either also as .gz, "
     ".parquet, or - for CSV from standard input"
 )
-_RULES = ("probability", "one_standard_error", "accuracy")
+_RULES = ("auto", "probability", "one_standard_error", "accuracy")
 # Options on the left and what they mean beside them, not below.
 _Help = partial(argparse.RawDescriptionHelpFormatter, max_help_position=30)
 
@@ -188,7 +188,8 @@ def parser() -> argparse.ArgumentParser:
         "column has to lower the error by about 1%% (default: 0)")
     add("--select", dest="model_selection", type=_rule, default=_RULES[0], metavar="RULE",
         help=f"what makes the best formula: {', '.join(_RULES)}, or 'simplest within 0.01', which "
-        f"may lose that much of R2 (default: {_RULES[0]})")
+        "may lose that much of R2 (default: auto, the most probable, or a shorter one where "
+        "none stands out)")
     add("--combine", choices=("pool", "stack"), default="pool", metavar="HOW",
         help="how chains count: pool, all the same, or stack, by how well they predict rows left "
         "out, for chains that do not agree (default: pool)")

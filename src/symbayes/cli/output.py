@@ -20,7 +20,6 @@ from typing import Any
 import pandas as pd
 
 from .. import __version__
-from ..inputs.parameters import rule_text
 from ..show.display import printable
 from ..storage.atomic import replacing
 from .messages import INTERRUPTED, UsageError, say
@@ -74,7 +73,7 @@ def answer_text(model: Any, n: int = MOST_FORMULAS) -> str:
     parts = [
         formulas_text(model.formulas_, n),
         "",
-        f"best formula ({rule_text(model.model_selection)}):",
+        f"best formula ({model.result_.chosen_by(model.model_selection)}):",
         wrapped(best["formula"], "  "),
     ]
     if best["rounded"] != best["formula"]:

@@ -18,11 +18,16 @@ from .user_formulas import texts_of
 
 #: Rules by which the best formula is chosen, and what they choose.
 _CHOOSES = {
+    "auto": "the most probable, or a shorter one where none stands out",
     "probability": "the most probable",
     "one_standard_error": "the simplest within one standard error",
     "accuracy": "the one with the smallest error",
 }
 RULES = tuple(_CHOOSES)
+#: A formula of a smaller probability is one among many, and which of these is the most probable is
+#: chance. By the rule "auto" the best is then the shortest that loses no more than this of R2, and
+#: no more than this part of what the most probable one leaves unexplained.
+STANDS_OUT, LITTLE, LITTLE_OF_REST = 0.1, 0.01, 0.1
 # A rule with a number in it: the simplest formula of the front that loses no more of R2.
 _SIMPLEST = "simplest within"
 _NEAR = re.compile(_SIMPLEST + r"\s+(\d+(?:\.\d*)?|\.\d+)\s*(%?)")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..cautions import Remedy
+from ..inputs.parameters import STANDS_OUT
 from ..inputs.problem import Problem
 from ..samplers.convergence import (
     FEWEST_EFFECTIVE,
@@ -42,8 +43,6 @@ _MANY_ROWS = 300
 # formulas drawn are out of proportion to theirs if this share of the draws is. Half of either may
 # be due to the evidence, which is approximate.
 _MISSED, _OUT_OF_PROPORTION = 0.2, 0.3
-# A leading formula of a smaller probability is one among many.
-_STANDS_OUT = 0.1
 
 
 class _Phrase(StrEnum):
@@ -138,7 +137,7 @@ class Note(_Phrase):
         "But by their evidence {away} of the draws of the leading formulas should be of other ones "
         "among them, see by_evidence in formulas_",
     )
-    NONE_STANDS_OUT = (
+    NONESTANDS_OUT = (
         "no formula stands out",
         "No formula stands out, the leading one has a probability of {leading}: more rows or less "
         "noise would tell them apart",
@@ -377,8 +376,8 @@ def _agreement(trace: Trace, measured: Sequence[Agreement], leading: float, away
     elif away > _OUT_OF_PROPORTION:
         note, remedies = Note.OUT_OF_PROPORTION, (Remedy.RAISE_DRAWS, Remedy.OTHER_SEED)
         facts["away"] = away
-    elif leading < _STANDS_OUT:
-        note, facts["leading"] = Note.NONE_STANDS_OUT, leading
+    elif leading < STANDS_OUT:
+        note, facts["leading"] = Note.NONESTANDS_OUT, leading
     return Verdict(Reason.AGREEMENT, facts, note=note, remedies=remedies)
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from ...formula.formula import Formula
-from ...inputs.parameters import rule_text
 from ...posterior.table import formulas_by_chain
 from ...result import Result
 from ...storage.atomic import replacing
@@ -159,7 +158,7 @@ def _answer(result: Result, rule: str) -> dict[str, object]:
         "r2": f"{row['r2']:.4f}",
         "rows": _rows(result),
         "columns": f"{len(best.features)} of {result.n_columns}" + (names and f": {names}"),
-        "rule": rule_text(rule),
+        "rule": result.chosen_by(rule),
         "constants": table(
             "Constants of the best formula",
             ["From left to right ", "Value ", "Standard deviation ", f"{_LEVEL:.0%} interval "],
