@@ -66,7 +66,7 @@ def test_operators(text, meaning):
         (["--seed", "4294967296"], "'4294967296' is not a whole number from 0 to 4294967295"),
         (["--seed", "-1"], "'-1' is not a whole number from 0 to 4294967295"),
         (["--jobs", "0"], "'0' is not a number of cores, such as 1, or -1 for all"),
-        (["--select", "best"], "'best' is no rule; it must be one of 'probability'"),
+        (["--select", "best"], "'best' is no rule; it must be one of 'auto'"),
         (["--select", "simplest within 2"], "goes how much of R2 may be lost, from 0 to below 1"),
         (["--combine", "mean"], "invalid choice: 'mean'"),
         (["--sed", "1"], "unrecognized arguments: --sed"),

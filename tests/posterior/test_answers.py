@@ -92,7 +92,7 @@ def test_draws_without_a_value_are_replaced():
         (lambda m: m.predict_interval(X, "90%"), TypeError, "level must be a number, not str"),
         (lambda m: m.predict_interval(X, 0.9, "new"), ValueError, "kind='new'; it must be one of"),
         (lambda m: m.sample_predictive(X, 0), ValueError, "n is 0; it must be at least 1"),
-        (lambda m: m.select("best"), ValueError, "rule='best'; it must be one of 'probability'"),
+        (lambda m: m.select("best"), ValueError, "rule='best'; it must be one of 'auto'"),
         (lambda m: m.sample_predictive(X, random_state="a"), ValueError, "random_state is 'a'"),
     ],
 )
@@ -159,6 +159,7 @@ TABLE = pd.DataFrame(
         "probability": [0.5, 0.2, 0.2, 0.1],
         "n_nodes": [9, 5, 3, 20],
         "rmse": [1.0, 1.2, 2.0, 0.9],
+        "r2": [0.9, 0.86, 0.6, 0.92],
     }
 )
 

@@ -71,9 +71,10 @@ def test_everything_comes_back(model, path):
     assert contents(loaded) == contents(model)
     assert repr(loaded.get_params()) == repr(model.get_params())
     assert loaded.formula_objects_ == model.formula_objects_
-    assert loaded.best_formula_ is loaded.formula_objects_[
-        model.formula_objects_.index(model.best_formula_)
-    ]  # fmt: skip
+    assert loaded.pareto_objects_ == model.pareto_objects_
+    assert loaded.best_formula_ == model.best_formula_
+    own = [*loaded.formula_objects_, *loaded.pareto_objects_]
+    assert any(loaded.best_formula_ is one for one in own)
 
 
 def test_answers_are_the_same_to_the_last_bit(model, path):
