@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..deadline import Deadline
-from ..fitting.least_squares import span
+from ..fitting.least_squares import remainder, span
 from ..fitting.model import Fitter
 from ..formula import expression as ex
 from ..formula.trees import evaluate_trees, normal_form, skeleton, to_expression
@@ -87,7 +87,7 @@ class Pool:
         total = float(self._y @ self._y)
         if not exist.all() or not total > 0.0:
             return None
-        rest = self._y - np.linalg.lstsq(design.T, self._y, rcond=None)[0] @ design
+        rest = remainder(design, self._y)
         return Candidate(
             _INTERCEPT + sum(map(_term_size, trees)), float(rest @ rest) / total, trees
         )
