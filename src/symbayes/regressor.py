@@ -534,7 +534,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         """
         return self._fitted.inclusion
 
-    def constants(self, formula: int | Formula = 0, level: float = 0.9) -> pd.DataFrame:
+    def constants(self, formula: int | Formula | None = None, level: float = 0.9) -> pd.DataFrame:
         """Return the constants of a formula with intervals.
 
         They are those of the normal law that fits the posterior of the constants, given the
@@ -542,8 +542,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        formula : int or Formula
-            Its place in `formulas_`, or one of the formulas of this model, as from `select`.
+        formula : int or Formula, optional
+            Its place in `formulas_`, or one of the formulas of this model, as from `select`; the
+            best formula if it is not given.
         level : float in (0, 1)
             Probability that an interval holds the constant.
 
@@ -557,6 +558,8 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         check_level("constants", level)
         n_formulas = len(self.formula_objects_)
+        if formula is None:
+            return self.result_.constants(self.best_formula_, float(level))
         if isinstance(formula, Formula):
             if formula not in [*self.formula_objects_, *self.pareto_objects_]:
                 raise ValueError(

@@ -192,6 +192,7 @@ def test_it_may_be_the_rule_of_the_fit(model, tmp_path):
     assert loaded.best_formula_ == found.best_formula_ == found.combined("stack").best_formula_
     assert loaded.result_.best_row["formula"] == str(found.best_formula_)
     assert found.constants(found.best_formula_)["value"].notna().all()
+    pd.testing.assert_frame_equal(found.constants(), found.constants(found.best_formula_))
     page = found.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "the simplest that loses at most 0.05 of R2" in page
 

@@ -81,6 +81,7 @@ def answer_text(model: Any, n: int = MOST_FORMULAS) -> str:
     parts += [
         f"error: {best['rmse']:.3g} (root mean square on the training rows), "
         f"R2 {r2_text(best['r2'])}",
+        f"nodes: {best['n_nodes']}, probability: {_probability(best['probability']).strip()}",
         wrapped(verdict_text(model.diagnostics_), "verdict: "),
     ]
     if model.diagnostics_["chains_disagree"]:

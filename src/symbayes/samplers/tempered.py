@@ -50,8 +50,8 @@ _MOST_PARTS, _ENOUGH_LISTED = 11, 0.4
 _ROWS_FOR_FULL_ROUNDS = 5000
 # Draws that a run with a time limit begins with, as long as it is not known how long they take.
 _FIRST_DRAWS = 4
-# Draws between two looks at whether there are enough; the number of draws from which on looks become
-# rarer with every doubling; and how many of the draws tell how far a chain is.
+# Draws between two looks at whether there are enough; how many there are when looks become rarer
+# with every doubling; and of how many draws one tells how far a chain is.
 _DRAWS_PER_LOOK, _MANY_DRAWS, _DRAWS_PER_SCORE = 128, 2048, 4
 # The most draws that are kept: in all, per ladder, and per ladder where there are very many. More
 # would take memory; with 10,000 independent ones the error of a probability is 0.005 at most.
