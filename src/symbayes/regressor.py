@@ -32,7 +32,7 @@ from .samplers.run.workers import check_client
 from .show.notebook import formulas_html
 from .show.progress import Progress
 from .show.report.page import write_report
-from .storage.checkpoint import read_checkpoint, refuse_existing
+from .storage.checkpoint import checked_note, read_checkpoint, refuse_existing
 from .storage.model_file import load_model, save_model
 
 # What intervals and draws are of.
@@ -195,11 +195,6 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
     '8*x1**3 + 8*x0**2 - 15'
     """
 
-    # For subclasses: whether a display ends with the verdict, and what a checkpoint notes about
-    # where its run comes from, as JSON.
-    _shows_verdict = True
-    _origin: dict[str, Any] | None = None
-
     def __init__(
         self,
         operators: str | Iterable[str] | Mapping[str, float] = "default",
@@ -253,6 +248,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         *,
         client: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        note: dict[str, Any] | None = None,
     ) -> BayesianSymbolicRegressor:
         """Sample the posterior over formulas.
 
@@ -270,6 +266,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
             A new file, to which the state of the run is written when it begins, every minute or so,
             and when it ends: `resume` continues a run that was killed from there, with the same
             draws. The previous one stays beside it as ``PATH.previous``.
+        note : dict, optional
+            What checkpoints are to tell of where their run comes from, as JSON: the command line
+            notes its call there. Nothing is read from it.
 
         Returns
         -------
@@ -286,8 +285,9 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         began = time.monotonic()
         check_client(client)
         path = None if checkpoint is None else refuse_existing(checkpoint)
+        note = checked_note(note)
         task = make_task(self, X, y, sample_weight)
-        self._keep(*run_fit(self, task, target_name(y), began, client, path))
+        self._keep(*run_fit(self, task, target_name(y), began, client, path, note))
         return self
 
     @classmethod

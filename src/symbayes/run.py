@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -35,7 +35,8 @@ from .samplers.run.scheduler import NoStart
 from .samplers.run.workers import workers_for
 from .samplers.sampling import remember, sample, trace_to_extend
 from .samplers.trace import Find, RunState, Trace
-from .show.display import Display, reporter_for
+from .show.display import Display
+from .show.progress import Progress, Reporter
 from .storage.checkpoint import CheckpointWriter, LoadedCheckpoint, begin_checkpoints
 
 # Parts of the time left after sampling for the posterior, then for its table of formulas, for the
@@ -50,13 +51,14 @@ def run_fit(
     began: float,
     client: Any,
     checkpoint: str | None = None,
+    note: dict[str, Any] | None = None,
     stored: LoadedCheckpoint | None = None,
 ) -> tuple[Result, SamplingWarning | None]:
     """Carry out a fit: from its beginning, where an earlier one has ended, or where one is stored.
 
     Of the estimator only the parameters are read, and with `warm_start` the result of the earlier
     fit; `target` is the name of y, `began` when the fit began by `time.monotonic`, and `checkpoint`
-    a new file for the state of the run.
+    a new file for the state of the run, with a `note`.
     """
     before, chains = None, int(model.chains)
     checkpoints: CheckpointWriter | None = None
@@ -69,19 +71,20 @@ def run_fit(
         entropy = task.random_state.randint(0, 2**31 - 1, size=4).tolist()
         if checkpoint is not None:
             checkpoints = begin_checkpoints(
-                checkpoint, model, task.table, entropy, RunState(before)
+                checkpoint, model, task.table, entropy, RunState(before), note
             )
     path = None if checkpoints is None else checkpoints.path
     problem, table, sampler = task.problem, task.table, task.sampler
     with Display(not callable(model.progress) and bool(model.progress)) as display:
-        began += _compile(task, display)  # which no time limit counts
+        receiver = model.progress if callable(model.progress) else display
+        began += _compile(task, receiver)  # which no time limit counts
         fitter = Fitter(problem, table.y, table.weights, sampler.plug_in)
         writer = FormulaWriter(fitter, feature_names(model), table.used)
         point = RunState(before) if stored is None else stored.point(task, chains)
         watch = Watch(model.timeout, began)
         if model.timeout is not None:
             watch.keep_back(seconds_after(fitter) + seconds_of_front(model.timeout))
-        report = reporter_for(model.progress, display, writer, watch)
+        report = Reporter(receiver, writer, watch) if model.progress else lambda status: None
         # Chains share the cores; threads of the linear algebra would only get in their way.
         with threadpool_limits(1, user_api="blas"), watch:
             with workers_for(model.n_jobs, chains, client) as workers:
@@ -106,8 +109,7 @@ def run_fit(
             result, verdict = _answers(model, task, target, fitter, writer, trace, watch)
         if model.warm_start or checkpoints is not None:
             result = replace(result, run=remember(trace, problem, sampler))
-        if model._shows_verdict:
-            display.conclude(result.diagnostics["verdict"])
+        display.conclude(result.diagnostics["verdict"])
     return result, _warning(trace, before, result.diagnostics["converged"], verdict, path)
 
 
@@ -129,11 +131,11 @@ def _earlier(model: Any, task: Task, chains: int) -> Trace | None:
     return before
 
 
-def _compile(task: Task, display: Display) -> float:
+def _compile(task: Task, report: Callable[[Progress], object]) -> float:
     """Have the kernels compiled that a fit needs, and return how many seconds that took."""
     sampler, start = task.sampler, time.monotonic()
     if not units.is_cached(sampler.name):
-        display.say("compiling, once (ten to thirty seconds)")
+        report(Progress("compiling", 0, 1))
     # A large table needs more of it, for the run and for the fits after it.
     by_parts = isinstance(sampler, TemperedSampler) and (
         sampler.in_stages(task.problem).part is not None or len(task.table.y) > LARGE

@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 import symbayes
+from symbayes import BayesianSymbolicRegressor
 from symbayes.cli import demo, main
-from symbayes.cli.fit import Regressor
 from symbayes.datasets import PAPER_FORMULAS
 
 from .calling import complaint
@@ -17,7 +17,11 @@ from .calling import complaint
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(demo, "Regressor", partial(Regressor, draws=50, tune=200, chains=2))
+    monkeypatch.setattr(
+        demo,
+        "BayesianSymbolicRegressor",
+        partial(BayesianSymbolicRegressor, draws=50, tune=200, chains=2),
+    )
 
 
 @pytest.mark.usefixtures("quick")

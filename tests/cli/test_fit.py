@@ -49,14 +49,14 @@ def no_fit(monkeypatch):
 @pytest.fixture
 def ctrl_c(monkeypatch):
     """Ctrl-C before the draws."""
-    real = Display.show
+    real = Display.__call__
 
     def show(self, progress):
         real(self, progress)
         if progress.phase == "settling":
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Display, "show", show)
+    monkeypatch.setattr(Display, "__call__", show)
 
 
 def test_the_answer_is_text(capsys):
@@ -277,7 +277,7 @@ def test_a_second_ctrl_c_stops_at_once(capsys, monkeypatch):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Display, "show", show)
+    monkeypatch.setattr(Display, "__call__", show)
     assert fit() == INTERRUPTED
     captured = capsys.readouterr()
     assert captured.out == ""

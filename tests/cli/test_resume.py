@@ -158,7 +158,7 @@ def test_what_goes_on_is_not_overwritten(stopped, capsys):
 
 
 def test_ctrl_c_tells_how_to_go_on(capsys, monkeypatch):
-    real, pressed = Display.show, []
+    real, pressed = Display.__call__, []
 
     def show(self, progress):
         real(self, progress)
@@ -167,7 +167,7 @@ def test_ctrl_c_tells_how_to_go_on(capsys, monkeypatch):
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Watch, "_last_interrupt", -np.inf)
-    monkeypatch.setattr(Display, "show", show)
+    monkeypatch.setattr(Display, "__call__", show)
     monkeypatch.setattr(Display, "interval", 0.0)
     words = [*FIT, "--draws", "300"]
     assert main(words) == 130

@@ -9,7 +9,7 @@ from sklearn.base import clone
 import symbayes
 from symbayes import PaperSampler, SamplingWarning, TemperedSampler, TreePrior
 from symbayes.samplers import tempered
-from symbayes.show import display, progress
+from symbayes.show import progress
 
 from ..fits import EXACT, X, assert_same, small
 from ..storage.saving import answers
@@ -122,7 +122,7 @@ def test_draws_that_agree_already_are_added_to(monkeypatch):
 
 def test_a_run_that_was_stopped_is_finished(endless, monkeypatch):
     # Reports after every round, however fast the machine is.
-    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
     whole = in_steps(300)
     stop = {"n": 0}

@@ -55,7 +55,7 @@ def panel(glance, width=80):
     """The lines of a panel."""
     console = terminal(width)
     with Display(True, console) as shown:
-        shown.show(glance)
+        shown(glance)
         return lines_on(console.file)
 
 
@@ -93,8 +93,8 @@ def test_one_panel_is_drawn_over_the_other():
     console = terminal()
     with Display(True, console) as shown:
         shown.say("compiling")
-        shown.show(a_glance(done=1))
-        shown.show(a_glance(done=2, formula="x7"))
+        shown(a_glance(done=1))
+        shown(a_glance(done=2, formula="x7"))
         text = "\n".join(lines_on(console.file))
     assert text.count("symbayes") == 1
     assert "2/15000" in text
@@ -106,8 +106,8 @@ def test_nothing_stays_but_the_conclusion():
     console = terminal()
     with Display(True, console) as shown:
         shown.say("compiling")
-        shown.show(a_glance())
-        shown.show(a_glance(formula=""))
+        shown(a_glance())
+        shown(a_glance(formula=""))
         shown.conclude("Converged: [red]yes[/red].")
     assert lines_on(console.file) == ["symbayes: Converged: [red]yes[/red]."]
 
@@ -115,7 +115,7 @@ def test_nothing_stays_but_the_conclusion():
 def test_an_error_leaves_no_panel():
     console = terminal()
     with contextlib.suppress(ZeroDivisionError), Display(True, console) as shown:
-        shown.show(a_glance())
+        shown(a_glance())
         raise ZeroDivisionError
     assert lines_on(console.file) == []
     assert "\x1b[?25h" in console.file.getvalue()  # the cursor is back
@@ -131,7 +131,7 @@ def test_control_characters_in_names_do_nothing(name, capsys):
     glance = a_glance(formula=f"2*`{name}`")
     assert f"2*`{repr(name)[1:-1]}`" in "".join(panel(glance))
     with Display(True) as shown:
-        shown.show(glance)
+        shown(glance)
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -153,7 +153,7 @@ def test_a_dumb_terminal_gets_lines(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(sys, "stderr", screen := Terminal())
     with Display(True) as shown:
-        shown.show(a_glance())
+        shown(a_glance())
     assert screen.getvalue().startswith("symbayes: search 320/15000")
 
 
@@ -188,7 +188,7 @@ def cell(monkeypatch):
 def test_a_notebook_has_one_output_that_changes(cell, capsys):
     with Display(True) as shown:
         shown.say("compiling")
-        shown.show(a_glance(formula="2*`<script>`"))
+        shown(a_glance(formula="2*`<script>`"))
         shown.conclude("Converged: <b>.")
     said, drawn, wiped, concluded = cell
     assert "compiling" in said["text/plain"]
@@ -202,7 +202,7 @@ def test_a_notebook_has_one_output_that_changes(cell, capsys):
 
 def test_a_notebook_cell_is_wiped_after_an_error(cell):
     with contextlib.suppress(ZeroDivisionError), Display(True) as shown:
-        shown.show(a_glance())
+        shown(a_glance())
         raise ZeroDivisionError
     assert cell[-1] == {"text/plain": ""}
 
@@ -210,7 +210,7 @@ def test_a_notebook_cell_is_wiped_after_an_error(cell):
 def test_ipython_in_a_terminal_is_no_notebook(cell, monkeypatch, capsys):
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None)
     with Display(True) as shown:
-        shown.show(a_glance())
+        shown(a_glance())
     assert cell == []
     assert capsys.readouterr().err.startswith("symbayes: search")
 
@@ -220,8 +220,8 @@ def test_ipython_in_a_terminal_is_no_notebook(cell, monkeypatch, capsys):
 
 def test_a_line(capsys):
     with Display(True) as shown:
-        shown.show(a_glance())
-        shown.show(a_glance(phase="drawing", done=1, total=2, seconds_left=0.0, swap_rate=0.5))
+        shown(a_glance())
+        shown(a_glance(phase="drawing", done=1, total=2, seconds_left=0.0, swap_rate=0.5))
     assert capsys.readouterr() == (
         "",
         "symbayes: search 320/15000, 1.1M proposals/s, rmse 0.113, 9 nodes, 01:15 left: "
@@ -233,7 +233,7 @@ def test_a_line(capsys):
 
 def test_a_long_formula_is_cropped_in_a_line(capsys):
     with Display(True) as shown:
-        shown.show(a_glance(formula="x0 + " * 1_000))
+        shown(a_glance(formula="x0 + " * 1_000))
     (line,) = capsys.readouterr().err.splitlines()
     assert len(line) < 300
     assert line.endswith("...")
@@ -284,7 +284,7 @@ def test_a_count_of_jobs_in_a_terminal():
 def test_nothing_is_shown_where_nothing_is_wanted(capsys):
     with Display(False) as shown:
         shown.say("compiling")
-        shown.show(a_glance())
+        shown(a_glance())
         shown.update("runs", 1, 1)
         shown.conclude("Converged.")
     assert capsys.readouterr() == ("", "")
@@ -315,3 +315,11 @@ def test_compilation_is_announced(monkeypatch, capfd):
     monkeypatch.setattr(units, "is_cached", lambda name: False)
     small(progress=True).fit(X, NOISY)
     assert capfd.readouterr().err.startswith("symbayes: compiling, once")
+
+
+def test_a_function_hears_of_compilation(monkeypatch):
+    monkeypatch.setattr(units, "is_cached", lambda name: False)
+    phases = []
+    small(progress=lambda one: phases.append(one.phase)).fit(X, NOISY)
+    assert phases[0] == "compiling"
+    assert "compiling" not in phases[1:]

@@ -1,6 +1,7 @@
 """What a running fit tells a program: when, what, and that it changes nothing."""
 
 import signal
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,7 +29,7 @@ def no_rest(monkeypatch):
 
 @pytest.fixture
 def at_every_round(monkeypatch, no_rest):
-    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(display, "_SECONDS_PER_LINE", 0.0)
 
 
@@ -37,7 +38,7 @@ def told():
     """A fit that told of every round, and what it told."""
     seen = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(display, "SECONDS_PER_REPORT", 0.0)
+        patch.setattr(progress, "SECONDS_PER_REPORT", 0.0)
         patch.setattr(progress, "_LEAST_REST", 0.0)
         rows = pd.DataFrame(X, columns=NAMES)
         # A column that never varies is left out of the fit, and positions move.
@@ -177,7 +178,9 @@ TREES = [tree("*", 0, 1)]
 def reporter(receiver, clock, interval=1.0):
     made = problem(ROWS, {"*": 1.0})
     writer = FormulaWriter(Fitter(made, ROWS.y, ROWS.weights, False), ["a", "b"], np.arange(2))
-    return Reporter(receiver, interval, writer, clock)
+    patient = partial(receiver)
+    patient.interval = interval
+    return Reporter(patient, writer, clock)
 
 
 def status(done=1, total=10, phase="drawing", trees=TREES, ended=False):

@@ -7,8 +7,9 @@ import os
 
 import pandas as pd
 
+from .. import BayesianSymbolicRegressor
 from ..datasets import PAPER_FORMULAS, paper_task
-from .fit import Regressor
+from ..show.display import Display
 from .output import answer_text, check_destinations, deliver, print_files
 
 TASK, NOISE, SEED = "f4", 0.05, 1
@@ -24,10 +25,12 @@ def demo(options: argparse.Namespace) -> int:
     print(f"{len(y)} rows of  y = {PAPER_FORMULAS[TASK]},  with {NOISE:.0%} noise\n", flush=True)
     table = pd.DataFrame(X, columns=["x0", "x1"])
 
-    def run() -> Regressor:
-        return Regressor(random_state=SEED, progress=True).fit(table, pd.Series(y, name="y"))
+    def run() -> BayesianSymbolicRegressor:
+        with Display(True) as display:
+            model = BayesianSymbolicRegressor(random_state=SEED, progress=display)
+            return model.fit(table, pd.Series(y, name="y"))
 
-    def show(model: Regressor, written: dict[str, str | None]) -> None:
+    def show(model: BayesianSymbolicRegressor, written: dict[str, str | None]) -> None:
         effort = model.diagnostics_
         print(f"{effort['proposals']:,} formulas tried in {effort['seconds']:.1f} s\n")
         print(answer_text(model, 5))

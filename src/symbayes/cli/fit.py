@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import BayesianSymbolicRegressor, SamplingWarning
+from ..show.display import Display
 from ..storage.atomic import previous_of
 from ..storage.checkpoint import NoCheckpoint, read_checkpoint, refuse_existing
 from .messages import UsageError, say
@@ -25,17 +26,6 @@ _NOTED: dict[str, Any] = _FILES | {
 }  # fmt: skip
 
 
-class Regressor(BayesianSymbolicRegressor):
-    """The estimator of a command: its answer tells the verdict, its checkpoints note the call."""
-
-    _shows_verdict = False
-
-    def noting(self, call: dict[str, Any]) -> Regressor:
-        """Let checkpoints tell of which call they are."""
-        self._origin = call
-        return self
-
-
 def fit(options: argparse.Namespace) -> int:
     """Fit a model, write it, and print its formulas."""
     if options.checkpoint is not None:
@@ -45,11 +35,16 @@ def fit(options: argparse.Namespace) -> int:
     if options.random_state is None:
         # A seed that can be told makes every run one that can be repeated.
         options.random_state = secrets.randbelow(2**32)
-    given = {name: x for name, x in vars(options).items() if name in Regressor().get_params()}
-    model = Regressor(**given, progress=not options.quiet).noting(_call(options))
+    parameters = BayesianSymbolicRegressor().get_params()
+    given = {name: x for name, x in vars(options).items() if name in parameters}
 
     def run() -> BayesianSymbolicRegressor:
-        return model.fit(data.X, data.y, data.weights, checkpoint=options.checkpoint)
+        # The answer tells the verdict, and not the display as in Python.
+        with Display(not options.quiet) as display:
+            model = BayesianSymbolicRegressor(**given, progress=not options.quiet and display)
+            return model.fit(
+                data.X, data.y, data.weights, checkpoint=options.checkpoint, note=_call(options)
+            )
 
     return _answer(run, data, options)
 
@@ -59,7 +54,7 @@ def resume(options: argparse.Namespace) -> int:
     with warnings.catch_warnings():
         # It is read again to be resumed, and what is wrong with it is told then.
         warnings.simplefilter("ignore", SamplingWarning)
-        stored = read_checkpoint(options.checkpoint, Regressor)
+        stored = read_checkpoint(options.checkpoint, BayesianSymbolicRegressor)
     noted = _noted_call(options, stored.origin)
     data = _prepared(noted)
     if not noted.quiet:
@@ -70,10 +65,11 @@ def resume(options: argparse.Namespace) -> int:
         )  # fmt: skip
 
     def run() -> BayesianSymbolicRegressor:
-        return Regressor.resume(
-            options.checkpoint, data.X, data.y, data.weights,
-            n_jobs=options.n_jobs, progress=not noted.quiet,
-        )  # fmt: skip
+        with Display(not noted.quiet) as display:
+            return BayesianSymbolicRegressor.resume(
+                options.checkpoint, data.X, data.y, data.weights,
+                n_jobs=options.n_jobs, progress=not noted.quiet and display,
+            )  # fmt: skip
 
     return _answer(run, data, noted)
 

@@ -9,16 +9,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from .progress import SECONDS_PER_REPORT, Progress, Reporter
+from .progress import SECONDS_PER_REPORT, Progress
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.panel import Panel
     from rich.text import Text
-
-    from ..posterior.table import FormulaWriter
-    from ..samplers.run.clock import Watch
-    from ..samplers.run.context import Report
 
 # Seconds between two lines at least, where no panel can be redrawn.
 _SECONDS_PER_LINE = 10.0
@@ -29,7 +25,8 @@ _LONGEST_FORMULA, _NOTEBOOK_WIDTH = 160, 100
 class Display:
     """A panel in a terminal or notebook, which leaves nothing behind, or a line now and then.
 
-    Without a panel, the end of a phase gets a line too, so that a log shows that all went well.
+    Without a panel, the end of a phase gets a line too, so that a log shows that all went well. It
+    is called with what it is to show, like any function given as `progress`.
 
     Parameters
     ----------
@@ -62,16 +59,19 @@ class Display:
         """Show what is being done, until there is something else to show."""
         self._put(message, lambda: [_one_line(message)])
 
-    def show(self, progress: Progress) -> None:
+    def __call__(self, progress: Progress) -> None:
         """Show where a fit stands."""
-        self._put(_line(progress), lambda: _rows(progress))
+        if progress.phase == "compiling":
+            self.say("compiling, once (ten to thirty seconds)")
+        else:
+            self._put(_line(progress), lambda: _rows(progress))
 
     def update(self, phase: str, done: int, total: int) -> None:
         """Show how far something has come of which no more is known."""
         now = time.monotonic()
         if done == total or now >= self._next_line or self._screen is not None:
             self._next_line = now + _SECONDS_PER_LINE
-            self.show(Progress(phase, done, total))
+            self(Progress(phase, done, total))
 
     def conclude(self, message: str) -> None:
         """Say how it ended; that stays on the screen."""
@@ -97,20 +97,6 @@ class Display:
             Group(*self._rows), title="symbayes", title_align="left", border_style="dim",
             subtitle=_clock(time.monotonic() - self._started), subtitle_align="right",
         )  # fmt: skip
-
-
-def reporter_for(
-    progress: bool | Callable[[Progress], object],
-    display: Display,
-    writer: FormulaWriter,
-    watch: Watch,
-) -> Report:
-    """Return what samplers report to, given the estimator's parameter `progress`."""
-    if callable(progress):
-        return Reporter(progress, SECONDS_PER_REPORT, writer, watch)
-    if progress:
-        return Reporter(display.show, display.interval, writer, watch)
-    return lambda status: None
 
 
 class _Terminal:

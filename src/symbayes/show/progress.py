@@ -28,7 +28,8 @@ class Progress:
     ----------
     phase : str
         "search", "settling" and "drawing"; "trees" with the paper's sampler. Settling and drawing
-        begin again where a chain comes upon something far better.
+        begin again where a chain comes upon something far better. Before them it is "compiling",
+        once, where compiled code is not on disk yet.
     done, total : int
         How far the phase has come, in draws (trees with the paper's sampler). A phase may end
         before `total`, which with a `timeout` is what can be reached in time at the pace so far.
@@ -78,21 +79,15 @@ class Reporter:
     """Makes a `Progress` of what samplers report, now and then, and hands it on.
 
     It ends the run when the receiver returns something true. Nothing it does has an influence on
-    the draws.
+    the draws. A receiver that has an `interval` wants that many seconds between two reports.
     """
 
-    def __init__(
-        self,
-        receiver: Callable[[Progress], object],
-        interval: float,
-        writer: FormulaWriter,
-        watch: Watch,
-    ):
-        self._receiver, self._interval = receiver, interval
-        self._writer, self._watch = writer, watch
+    def __init__(self, receiver: Callable[[Progress], object], writer: FormulaWriter, watch: Watch):
+        self._receiver, self._writer, self._watch = receiver, writer, watch
+        self._interval = getattr(receiver, "interval", SECONDS_PER_REPORT)
         self._phase = ""
         self._began = self._last = watch.seconds
-        self._next = self._last + interval
+        self._next = self._last + self._interval
 
     def __call__(self, status: Status) -> None:
         """Take the status that a sampler reports."""

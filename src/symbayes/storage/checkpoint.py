@@ -6,6 +6,8 @@ The one before it stays beside it, so that there is never only one copy.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import time
 import warnings
@@ -130,7 +132,12 @@ class CheckpointWriter:
 
 
 def begin_checkpoints(
-    path: str, model: Any, table: Table, entropy: list[int], point: RunState
+    path: str,
+    model: Any,
+    table: Table,
+    entropy: list[int],
+    point: RunState,
+    note: dict[str, Any] | None,
 ) -> CheckpointWriter:
     """Write the first checkpoint of a run, so that there is one from its very beginning."""
     values = ValueWriter()
@@ -139,12 +146,20 @@ def begin_checkpoints(
         "parameters": values.parameters(model),
         "table": _about_table(model, table),
         "entropy": entropy,
-        "origin": model._origin,
+        "origin": note,
     }
     remove_unfinished(path)
     writer = CheckpointWriter(path, lasting, values.arrays())
     writer.write(point, 0.0)
     return writer
+
+
+def checked_note(note: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a note as a checkpoint will have it; complain about one that is not JSON."""
+    if note is None or isinstance(note, dict):
+        with contextlib.suppress(TypeError, ValueError):
+            return json.loads(json.dumps(note, allow_nan=False))
+    raise TypeError(f"note must be a dict of what JSON can hold, not {note!r}")
 
 
 def refuse_existing(path: str | os.PathLike[str]) -> str:
@@ -210,7 +225,7 @@ class LoadedCheckpoint:
         self.entropy: list[int] = entropy
         """What the seeds of the run come from."""
         self.origin: dict[str, Any] | None = origin
-        """What the command line has noted, None for a run begun in Python."""
+        """The note that the fit was given; that of the command line is its call."""
         self.seconds: float = document["seconds"]
         """How long the run had taken."""
         self._point = document["point"]

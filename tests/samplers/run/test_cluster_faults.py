@@ -19,7 +19,7 @@ from symbayes.samplers.run import joblib_executor, remote
 from symbayes.samplers.run.clock import Watch
 from symbayes.samplers.run.joblib_executor import JoblibExecutor
 from symbayes.samplers.run.workers import Workers
-from symbayes.show import display, progress
+from symbayes.show import progress
 from symbayes.storage import archive, checkpoint
 
 from ...fits import NOISY, X, small
@@ -158,7 +158,7 @@ def test_a_run_goes_on_from_its_checkpoint(cluster, monkeypatch, tmp_path, phase
     """All workers are killed for good; the run goes on without a cluster, to the same draws."""
     monkeypatch.setattr(dask_executor, "_SECONDS_WITHOUT", 10.0)
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
     processes, client = cluster(2)
 

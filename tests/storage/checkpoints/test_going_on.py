@@ -10,12 +10,20 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from symbayes import ModelFileError, SamplingWarning, TemperedSampler, TreePrior, run
+from symbayes import (
+    BayesianSymbolicRegressor,
+    ModelFileError,
+    SamplingWarning,
+    TemperedSampler,
+    TreePrior,
+    run,
+)
 from symbayes.inputs import checksums
 from symbayes.samplers import tempered
 from symbayes.samplers.run.clock import Watch
-from symbayes.show import display, progress
+from symbayes.show import progress
 from symbayes.storage import atomic, checkpoint
+from symbayes.storage.checkpoint import read_checkpoint
 
 from ...fits import NOISY, X, assert_same, small
 from ..killing import digest
@@ -266,13 +274,28 @@ def test_it_is_no_parameter(path):
     clone(model).fit(X, NOISY)
 
 
+def test_a_note_says_where_a_run_comes_from(path):
+    note = {"by": "night shift", "tables": ["a", 2]}
+    small().fit(X, NOISY, checkpoint=path, note=note)
+    assert read_checkpoint(path, BayesianSymbolicRegressor).origin == note
+    resume(path, X, NOISY)
+    assert read_checkpoint(path, BayesianSymbolicRegressor).origin == note
+
+
+@pytest.mark.parametrize("note", ["a", {"a": {1}}, {"a": float("nan")}], ids=repr)
+def test_a_note_that_is_no_json(path, note):
+    with pytest.raises(TypeError, match="note must be a dict of what JSON can hold"):
+        small().fit(X, NOISY, checkpoint=path, note=note)
+    assert not os.path.exists(path)
+
+
 # The end of a run.
 
 
 @pytest.fixture
 def told(monkeypatch):
     """Progress is told after every round."""
-    monkeypatch.setattr(display, "SECONDS_PER_REPORT", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_PER_REPORT", 0.0)
     monkeypatch.setattr(progress, "_LEAST_REST", 0.0)
 
 
