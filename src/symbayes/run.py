@@ -106,6 +106,8 @@ def run_fit(
             assert trace is not None
             if checkpoints is not None and not point.finished:
                 checkpoints.finish(watch, trace)
+            if trace.state.exact:
+                fitter.problem = problem.with_any_terms()
             result, verdict = _answers(model, task, target, fitter, writer, trace, watch)
         if model.warm_start or checkpoints is not None:
             result = replace(result, run=remember(trace, problem, sampler))

@@ -197,7 +197,10 @@ class Fitter:
     def _stays_sensible(self, trees: Sequence[np.ndarray], polished: Model, model: Model) -> bool:
         """Return whether the best constants have not led where no chain may go."""
         most = max(self.problem.data.most_size, np.abs(model.beta).sum())
-        return self.problem.are_sensible(trees) and bool(np.abs(polished.beta).sum() <= most)
+        return bool(np.abs(polished.beta).sum() <= most) and (
+            self.problem.are_sensible(trees)
+            or not self.problem.are_sensible(model.state.trees[len(self.problem.known) :])
+        )
 
     def _refined(self, model: Model, stop: Callable[[], bool]) -> Model:
         """Return a model whose constants, the best on some rows, are the best on all."""

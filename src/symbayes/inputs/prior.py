@@ -76,8 +76,8 @@ class TreePrior:
     max_nodes: int = 30
     max_depth: int | None = None
     nesting: Mapping[str, Mapping[str, int]] | None = None
-    sensible: bool = False
-    nesting_price: float = 0.0
+    sensible: bool = True
+    nesting_price: float = 6.0
     slope_shape: float = 2.0
     slope_scale: float = 1.0
     offset_shape: float = 2.0

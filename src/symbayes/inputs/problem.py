@@ -138,6 +138,22 @@ class Problem:
             ),
         )
 
+    def with_any_terms(self) -> Problem:
+        """Return the same problem, but terms need not be sensible, nor is nesting dearer."""
+        tree = self.tree_prior
+        if not tree.sensible and tree.nesting_price == 0.0:
+            return self
+
+        def freed(data: Data) -> Data:
+            return data._replace(probe=np.empty(0), most_size=np.inf)
+
+        return replace(
+            self,
+            data=freed(self.data),
+            tree_prior=replace(tree, sensible=False, nesting_price=0.0),
+            part=None if self.part is None else freed(self.part),
+        )
+
     def are_sensible(self, trees: Sequence[np.ndarray]) -> bool:
         """Return whether the kernels would take these terms for sensible functions."""
         return all(is_sensible(tree, self.data.probe) for tree in trees)
@@ -157,6 +173,7 @@ class Problem:
             and 1 + len(trees) + 2 * transforms <= self.data.most_constants
             and all(len(tree) <= self.max_nodes for tree in trees)
             and all(allowed.issuperset(tree["op"].tolist()) for tree in trees)
+            and self.are_sensible(trees)
         )
 
     def new_chain(self, seed: np.random.SeedSequence) -> Chain:

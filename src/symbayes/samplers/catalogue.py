@@ -186,7 +186,7 @@ def _unknown(
         if key == 0 or key in known or key in seen or about.n_constants[i] > _MOST_CONSTANTS:
             continue
         seen.add(key)
-        found = _expansion(problem, every[i], rows)
+        found = _expansion(problem, every[i], rows) if problem.are_sensible(every[i]) else None
         value = -np.inf if found is None else found.log_likelihood * _rows_per_seen(problem)
         yield _Met(every[i], key, float(about.log_forms[i]), value)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +36,13 @@ class Met:
             ends += lengths[-1]
             result.append([tree.copy() for tree in trees])
         return result
+
+    def only(self, is_wanted: Callable[[list[np.ndarray]], bool]) -> Met:
+        """Return those that are wanted."""
+        states = self.states()
+        wanted = [i for i, trees in enumerate(states) if is_wanted(trees)]
+        nodes = concatenated([tree for i in wanted for tree in states[i]])
+        return Met(self.size[wanted], self.rss[wanted], self.n_terms[wanted], nodes)
 
     def content(self) -> tuple[bytes, ...]:
         """Return what tells it from others."""

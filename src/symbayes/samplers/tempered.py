@@ -81,6 +81,8 @@ def sample(
         ladders, begun = _search(settings, problem, tune, guesses, seeds, run, before.search)
     else:
         settling = before.settling
+        if before.trace.state.exact:
+            problem = problem.with_any_terms()
         problem = with_catalogue(problem, before.trace.state.listed)
         ladders = [Replicas.restored(problem, state) for state in before.trace.state.ladders]
         # The earlier trace stays as it is.
@@ -128,6 +130,11 @@ def _search(
         search.restore(before)
     found = search.run(tune, run, _SEARCH_SHARE)
     run.workers.forget_library()
+    if found.exact and problem.with_any_terms() is not problem:
+        # What fits to all digits is believed, whatever it looks like.
+        problem = problem.with_any_terms()
+        powers = settings.powers(problem.data.n)
+        ladders = [Replicas(problem, seed.spawn(1)[0], powers) for seed in seeds]
     _begin_at(ladders, found, run.workers)
     met = StateList(problem)
     if settings.teleport and not found.exact:

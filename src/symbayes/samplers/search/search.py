@@ -156,10 +156,17 @@ class Search:
         self._on_all_rows = _with_priors_of_a_search(problem)
         self._rows = some_rows(self._on_all_rows, _SEARCH_ROWS)
         self.problem = self._on_all_rows.on_rows(self._rows)
+        # On the way to a law there may be states that nobody would believe. So every other ladder
+        # does without that limit; what it finds counts if it keeps to it in the end, or is exact.
+        self._free = self.problem.with_any_terms()
+        self._judge = Replicas(self.problem, np.random.SeedSequence(0), np.ones(1))
         self._powers = powers(self.problem.data.n)
         self._steps = steps
         self._counts: list[np.ndarray] = []
-        self._ladders = [SearchLadder(seed, self._new_ladder(self.problem, seed)) for seed in seeds]
+        self._ladders = [
+            SearchLadder(seed, self._new_ladder(self._problem_of(i), seed))
+            for i, seed in enumerate(seeds)
+        ]
         # What is suggested for y as a whole, or found for another target, is one term.
         self._one_term = not isinstance(problem.terms, int) or problem.terms == 1
         self._targets, self._divided = self._other_targets(seconds) if self._one_term else ([], [])
@@ -174,6 +181,10 @@ class Search:
         # Draws per ladder so far; what they have cost, in units of ordinary ones; the stage, and
         # the draws per ladder in it.
         self._done, self._spent, self._stage, self._in_stage = 0, 0.0, 0, 0
+
+    def _problem_of(self, i: int) -> Problem:
+        """Return the problem of a ladder on y."""
+        return self._free if i % 2 == 1 else self.problem
 
     def _new_ladder(self, problem: Problem, seed: np.random.SeedSequence) -> Replicas:
         ladder = Replicas(problem, seed.spawn(1)[0], self._powers)
@@ -210,7 +221,8 @@ class Search:
 
         def note() -> None:
             for ladder in self._ladders:
-                self.best.update(ladder.on_y.score, ladder.on_y.trees(), run.watch.seconds)
+                find = self._find_of(ladder)
+                self.best.update(find.score, find.trees, run.watch.seconds)
 
         # First what regression finds without any draws.
         if self._done == 0:
@@ -256,17 +268,46 @@ class Search:
         tell(ended=True)
         return SearchResult(
             trees=self.best.state,
-            ladders=[ladder.on_y for ladder in self._ladders],
+            ladders=[
+                # Of two neighbours one keeps to the limits, of which draws are made.
+                self._ladders[i if exact or self._free is self.problem else i - i % 2].on_y
+                for i in range(len(self._ladders))
+            ],
             starts=self._starts(),
             ends=[end.trees for end in self._ends],
             finished=self._spent >= budget or exact or settled,
             exact=exact,
             agreed=exact or settled,
-            met=merged([self._met, *(ladder.on_y.met for ladder in self._ladders)]),
+            met=merged([self._met, *(self._met_by(ladder.on_y) for ladder in self._ladders)]),
         )
 
     def _look(self) -> Look:
         return Look(self.best.state, int(self.counts()[PROPOSED].sum()))
+
+    def _find_of(self, ladder: SearchLadder) -> Find:
+        """Return what a ladder has come to on y, with the score that it counts with."""
+        if ladder.on_y.problem is not self.problem and is_exact(ladder.on_y):
+            return ladder.find
+        return self._judged(ladder, ladder.find)
+
+    def _judged(self, ladder: SearchLadder, find: Find) -> Find:
+        """Return a find of a ladder on y with the score that it has on the problem as it is.
+
+        That is minus infinity where its terms are not sensible.
+        """
+        if ladder.on_y.problem is self.problem or not find.trees:
+            return find
+        try:
+            self._judge.move_to(find.trees)
+        except NoStart:
+            return replace(find, score=-np.inf)
+        same = concatenated(self._judge.trees()).tobytes() == concatenated(find.trees).tobytes()
+        return replace(find, score=self._judge.score if same else -np.inf)
+
+    def _met_by(self, ladder: Replicas) -> Met:
+        """Return the best state of each size that a ladder on y has met; only sensible ones."""
+        free = ladder.problem is not self.problem
+        return ladder.met.only(self.problem.are_sensible) if free else ladder.met
 
     def _is_exact(self) -> bool:
         return any(is_exact(ladder.on_y) for ladder in self._ladders)
@@ -286,7 +327,7 @@ class Search:
             if max(map(len, trees), default=0) > self.problem.max_nodes:
                 continue
             chain = ladder.try_out(trees)
-            self._met = merged([self._met, chain.met])
+            self._met = merged([self._met, self._met_by(chain)])
             if best is None or chain.score > best.score:
                 best = Find(0.0, chain.score, chain.trees())
             if not ladder.on_y.trees() or chain.score > ladder.on_y.score:
@@ -300,7 +341,7 @@ class Search:
         best = self._try(ladder, ladder.target.suggest(self.problem, ladder.on_target))
         # It started anew, on another target, and counts as much as one that did on y.
         if best is not None:
-            self._ends.append(best)
+            self._ends.append(self._judged(ladder, best))
         ladder.on_target = None
 
     # Stages
@@ -313,8 +354,8 @@ class Search:
                 ladder.on_target = self._new_ladder(self._problem_for(ladder.target), ladder.seed)
             elif ladder.stages >= _STAGES_PER_START:
                 # It has had its chance: what it found counts, and it looks elsewhere.
-                self._met = merged([self._met, ladder.on_y.met])
-                ladder.on_y = self._new_ladder(self.problem, ladder.seed)
+                self._met = merged([self._met, self._met_by(ladder.on_y)])
+                ladder.on_y = self._new_ladder(ladder.on_y.problem, ladder.seed)
                 ladder.stages = 0
 
     def _target_of(self, i: int, stage: int) -> Target | None:
@@ -331,7 +372,8 @@ class Search:
         return targets[turn // len(kinds) % len(targets)]
 
     def _problem_for(self, target: Target) -> Problem:
-        return self._on_all_rows.on_rows(self._rows, target.forward(response(self.problem)))
+        problem = self._on_all_rows.with_any_terms()
+        return problem.on_rows(self._rows, target.forward(response(self.problem)))
 
     def _make_rounds(self, length: int, run: RunContext, share: float) -> Callable[[], RunState]:
         """Let all ladders make draws until the next look at what they have found.
@@ -391,7 +433,7 @@ class Search:
             if ladder.target is None:
                 ladder.stages += 1
                 if ladder.stages == _STAGES_PER_START or self._stage == 1:
-                    self._ends.append(ladder.find)
+                    self._ends.append(self._find_of(ladder))
         confirmed = sum(end.score >= self.best.score - _SAME for end in self._ends)
         return (
             confirmed >= _CONFIRMATIONS
@@ -412,13 +454,15 @@ class Search:
 
     def _replace_equal_parts(self, run: RunContext, stop: Callable[[], bool]) -> None:
         """Replace parts of the best state by shorter equals, as long as that helps."""
-        ladder = max(self._ladders, key=lambda ladder: ladder.on_y.score)
+        exact = self._is_exact()
+        some = [one for one in self._ladders if exact or one.on_y.problem is self.problem]
+        ladder = max(some, key=lambda ladder: ladder.on_y.score)
         helped = self._use.equal_parts
         while helped and not stop():
             helped = False
             for trees in equal_parts.suggest(self.problem, self.best, stop):
                 chain = ladder.try_out(trees)
-                self._met = merged([self._met, chain.met])
+                self._met = merged([self._met, self._met_by(chain)])
                 if chain.score > self.best.score + _SHORTER:
                     self.best.update(chain.score, chain.trees(), run.watch.seconds)
                     helped = True
@@ -459,7 +503,7 @@ class Search:
         among the good ones that independent starts of the search have ended in: with different
         columns as far as possible, then with different structures.
         """
-        own = [ladder.find for ladder in self._ladders]
+        own = list(map(self._find_of, self._ladders))
         best = Find(0.0, self.best.score, self.best.state)
         good = [find for find in (best, *own, *self._ends) if find.score >= best.score - NEAR]
         chosen = _most_different(sorted(good, key=lambda find: -find.score), len(own))
