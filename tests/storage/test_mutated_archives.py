@@ -1,4 +1,4 @@
-"""Hundreds of archives altered at random: what is damaged is noticed, within limits of memory."""
+"""Thousands of archives altered at random: what is damaged is noticed, within limits of memory."""
 
 import subprocess
 import sys
@@ -42,11 +42,11 @@ def fuzz_alone(folder, n):
 
 
 @pytest.mark.slow
-def test_mutations_within_limits(tmp_path):
+def test_two_thousand_mutations(tmp_path):
     command = f"""
 from pathlib import Path
 from tests.storage.test_mutated_archives import fuzz_alone
-fuzz_alone(Path({str(tmp_path)!r}), 720)
+fuzz_alone(Path({str(tmp_path)!r}), 2_000)
 """
     result = subprocess.run(
         [sys.executable, "-c", command],

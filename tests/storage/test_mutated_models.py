@@ -60,9 +60,8 @@ def fuzz_alone(folder, n):
 
 
 @pytest.mark.slow
-def test_mutations_within_limits(tmp_path):
-    """Ten of each kind for each model, since each is used as a whole."""
-    for call in ("make_originals(folder)", "fuzz_alone(folder, 360)"):
+def test_a_thousand_mutations(tmp_path):
+    for call in ("make_originals(folder)", "fuzz_alone(folder, 1_000)"):
         command = f"""
 from pathlib import Path
 from tests.storage.test_mutated_models import fuzz_alone, make_originals
