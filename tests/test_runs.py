@@ -22,10 +22,12 @@ from symbayes.samplers.search import search
 
 from .fits import EXACT, NOISY, RNG, X, assert_same, restless_clock, small
 
+QUICK = {"draws": 100, "chains": 2, "operators": ["+", "*", "sin"]}
+
 
 @pytest.fixture(scope="module")
 def noisy():
-    return small(draws=100, chains=2).fit(X, NOISY)
+    return small(**QUICK).fit(X, NOISY)
 
 
 # Reproducible.
@@ -34,7 +36,7 @@ def noisy():
 @pytest.mark.parametrize("sampler", ["tempered", "paper"])
 def test_same_seed_same_result_for_any_n_jobs(sampler):
     models = [
-        small(chains=3, sampler=sampler, n_jobs=n_jobs).fit(X, NOISY)
+        small(chains=3, sampler=sampler, n_jobs=n_jobs, draws=20).fit(X, NOISY)
         for n_jobs in (None, 1, 2, -1, 1)
     ]
     for other in models[1:]:
@@ -43,28 +45,32 @@ def test_same_seed_same_result_for_any_n_jobs(sampler):
 
 @pytest.mark.parametrize("sampler", ["tempered", "paper"])
 def test_the_clock_has_no_influence(sampler, monkeypatch):
-    usual = small(chains=2, sampler=sampler).fit(X, NOISY)
+    options = {"chains": 2, "sampler": sampler, "operators": ["+", "*", "sin"]}
+    usual = small(**options).fit(X, NOISY)
     monkeypatch.setattr("symbayes.samplers.run.clock.time.monotonic", restless_clock())
-    assert_same(usual, small(chains=2, sampler=sampler).fit(X, NOISY))
+    assert_same(usual, small(**options).fit(X, NOISY))
 
 
 def test_other_seeds_give_other_draws(noisy):
-    other = small(draws=100, chains=2, random_state=1).fit(X, NOISY)
+    other = small(random_state=1, **QUICK).fit(X, NOISY)
     assert not np.array_equal(other.predict(X), noisy.predict(X))
 
 
 def test_random_state_objects():
-    first = small(random_state=np.random.RandomState(7)).fit(X, NOISY)
-    assert_same(first, small(random_state=np.random.RandomState(7)).fit(X, NOISY))
-    assert_same(first, small(random_state=7).fit(X, NOISY))
+    first, second, third = (
+        small(random_state=seed, operators=["+", "*", "sin"]).fit(X, NOISY)
+        for seed in (np.random.RandomState(7), np.random.RandomState(7), 7)
+    )
+    assert_same(first, second)
+    assert_same(first, third)
 
 
 def test_fitting_again_forgets_the_first_fit():
-    model = small(sampler="paper").fit(X, NOISY)
+    model = small(sampler="paper", operators=["+", "square"]).fit(X, NOISY)
     model.set_params(sampler="tempered").fit(X[:, :1], EXACT)
     assert not hasattr(model, "history_")
     assert model.n_features_in_ == 1
-    fresh = small().fit(X[:, :1], EXACT)
+    fresh = small(operators=["+", "square"]).fit(X[:, :1], EXACT)
     pd.testing.assert_frame_equal(model.formulas_, fresh.formulas_, check_exact=True)
 
 
@@ -135,7 +141,7 @@ def test_a_timeout_too_short_for_anything():
 
 
 def test_a_timeout_that_is_not_reached_changes_nothing(noisy):
-    assert_same(noisy, small(draws=100, chains=2, timeout=1e6).fit(X, NOISY))
+    assert_same(noisy, small(timeout=1e6, **QUICK).fit(X, NOISY))
 
 
 @pytest.mark.slow
@@ -177,7 +183,7 @@ def test_ctrl_c_after_sampling_keeps_the_model(monkeypatch):
 )
 def test_ctrl_c_keeps_what_there_is(phase, options, n_jobs, endless):
     handler = signal.getsignal(signal.SIGINT)
-    model = small(chains=2, n_jobs=n_jobs, **options)
+    model = small(chains=2, n_jobs=n_jobs, operators=["+", "*", "sin"], **options)
     small(sampler=model.sampler, draws=1, tune=0).fit(X, NOISY)  # compiled before the clock runs
     timer = threading.Timer(0.4, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
@@ -202,9 +208,7 @@ def test_ctrl_c_keeps_what_there_is(phase, options, n_jobs, endless):
 
 def test_fit_in_another_thread(noisy):
     models = []
-    thread = threading.Thread(
-        target=lambda: models.append(small(draws=100, chains=2, n_jobs=2).fit(X, NOISY))
-    )
+    thread = threading.Thread(target=lambda: models.append(small(n_jobs=2, **QUICK).fit(X, NOISY)))
     thread.start()
     thread.join()
     assert_same(models[0], noisy)

@@ -63,7 +63,7 @@ CASES = [
 # The slow suite has all of them, to fine resolution; a few are here, so that a mistake shows early.
 @pytest.mark.parametrize("case", CASES[::6], ids=lambda case: case.name)
 def test_chains_reach_the_exact_posterior(case):
-    p, *_ = run(case, "worst", steps=600, n=3_000)
+    p, *_ = run(case, "worst", steps=600, n=1_500)
     assert p > FALSE_ALARM
 
 

@@ -20,7 +20,6 @@ from .cases import FALSE_ALARM
 
 # Operators whose trees are finite and not constant on any rows, so that nothing is cut away.
 OPERATORS = {"+": 1.0, "*": 2.0, "sin": 1.0, "lt": 1.5}
-N = 3_000
 
 
 def made(noise):
@@ -37,12 +36,12 @@ def made(noise):
     )  # fmt: skip
 
 
-def forward(target, seed):
+def forward(target, seed, n):
     """Draw from the prior, by the twin."""
     generator = np.random.default_rng(seed)
     rng = naive.Random(generator_state(seed))
     trees, scales = [], []
-    while len(trees) < N:
+    while len(trees) < n:
         p = target.tree_prior
         variances = (
             stats.invgamma.rvs(
@@ -62,18 +61,18 @@ def forward(target, seed):
     return trees, np.array(scales)
 
 
-def sampled(target, likelihood, steps):
+def sampled(target, likelihood, steps, n):
     nodes = np.zeros((1, target.max_nodes), NODE)  # start from the first column alone
-    out_nodes, out_terms = np.zeros((N, target.max_nodes), NODE), np.zeros(N, np.int64)
-    out_scales, out_noise = np.zeros((N, 2)), np.zeros(N)
+    out_nodes, out_terms = np.zeros((n, target.max_nodes), NODE), np.zeros(n, np.int64)
+    out_scales, out_noise = np.zeros((n, 2)), np.zeros(n)
     chain, scratch = target.new_chain(np.random.SeedSequence(4)), target.new_scratch()
     prior = target.new_prior((0.25, 3.0))
-    picks, allowed = np.zeros(N, np.int64), np.ones(N_MOVES, np.bool_)
+    picks, allowed = np.zeros(n, np.int64), np.ones(N_MOVES, np.bool_)
     start = (nodes, np.ones(1, np.int64), np.ones((1, 2)))
     if likelihood == "collapsed":
         loops.load("collapsed")(
             chain, prior, target.tables(), scratch, *start, np.zeros((1, 0)), picks, allowed, True,
-            False, 0.0, steps, out_nodes, out_terms, out_scales, np.zeros((N, 0)),
+            False, 0.0, steps, out_nodes, out_terms, out_scales, np.zeros((n, 0)),
         )  # fmt: skip
     else:
         loops.load("paper")(
@@ -93,12 +92,13 @@ def p_of_counts(first, second):
 
 
 @pytest.mark.parametrize("likelihood", ["collapsed", "plug-in"])
-def test_prior_is_recovered(likelihood):
+@pytest.mark.parametrize("n", [1_000, pytest.param(3_000, marks=pytest.mark.slow)])
+def test_prior_is_recovered(likelihood, n):
     # With an enormous noise variance the plug-in likelihood is flat; the collapsed one is
     # switched off by its power.
     target = made(NoisePrior(4.0, 0.5 if likelihood == "collapsed" else 1e14))
-    trees, scales = sampled(target, likelihood, steps=1_500)
-    expected, expected_scales = forward(target, seed=7)
+    trees, scales = sampled(target, likelihood, steps=1_500, n=n)
+    expected, expected_scales = forward(target, seed=7, n=n)
 
     def depth(tree):
         return max(tree.depth_of(node) for node in tree.preorder())

@@ -127,7 +127,7 @@ def test_teleport_alone_keeps_the_posterior_to_fine_resolution(case):
 
 @pytest.mark.parametrize("case", [PLAIN, LEARNED], ids=lambda case: case.name)
 def test_ladders_that_teleport_reach_the_exact_posterior(case):
-    results = p_values_of_ladders(case, (1.0, 0.5, 0.1), n=1_500, rounds=30, lists=listed)
+    results = p_values_of_ladders(case, (1.0, 0.5, 0.1), n=700, rounds=30, lists=listed)
     assert min(results.values()) > FALSE_ALARM / len(results), results
 
 

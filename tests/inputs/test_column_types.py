@@ -11,7 +11,7 @@ import pytest
 from symbayes import DataWarning
 from symbayes.inputs.validation import check_numbers, first_lost
 
-from .test_validation import X, Y, small
+from .test_validation import X, Y, quick
 
 ODD = 2**53 + 1
 N = len(Y)
@@ -54,7 +54,7 @@ def test_lost_digits_are_told_with_the_column(case):
     assert first_lost(values) == first
     says = f"'id' of X has {first}, which becomes {float(first):.0f}: beyond 2.*subtract a constant"
     with pytest.warns(DataWarning, match=says) as told:
-        model = small().fit(pd.DataFrame({"a": X[:, 0], "id": values}), Y)
+        model = quick().fit(pd.DataFrame({"a": X[:, 0], "id": values}), Y)
     (warned,) = (one for one in told if one.category is DataWarning)
     assert warned.filename == __file__
     with pytest.warns(DataWarning, match=says):
@@ -64,7 +64,7 @@ def test_lost_digits_are_told_with_the_column(case):
 @pytest.mark.parametrize("case", KEPT)
 def test_what_stays_the_same_is_not_told(case):
     assert first_lost(KEPT[case]) is None
-    small().fit(pd.DataFrame({"a": X[:, 0], "n": KEPT[case]}), Y)  # warnings are errors
+    quick().fit(pd.DataFrame({"a": X[:, 0], "n": KEPT[case]}), Y)  # warnings are errors
 
 
 def test_in_arrays_lists_and_y():
@@ -75,7 +75,7 @@ def test_in_arrays_lists_and_y():
         ]  # fmt: skip
     for y in (LOST["int64"], LOST["int64"].to_numpy(), LOST["int64"].tolist()):
         with pytest.warns(DataWarning, match=f"^y has {ODD}, which becomes {2**53}: beyond"):
-            small().fit(X, y)
+            quick().fit(X, y)
     assert check_numbers(table[:, :1], "X") == check_numbers(table[:0], "X") == []
     assert check_numbers(pd.DataFrame({"a": pd.array([None], dtype="Int64")}), "X") == []
 
@@ -83,7 +83,7 @@ def test_in_arrays_lists_and_y():
 def test_many_columns_are_one_warning():
     table = pd.DataFrame({f"c{i}": LOST["int64"] + 2 * i for i in range(8)})
     with pytest.warns(DataWarning, match=r"'c4' of X has .* and 3 more: beyond") as told:
-        small().fit(table, Y)
+        quick().fit(table, Y)
     assert sum(one.category is DataWarning for one in told) == 1
 
 
@@ -106,11 +106,11 @@ def test_numbers_that_are_none_as_doubles():
     table = X.astype(object)
     table[3, 1] = 10**400
     with pytest.raises(ValueError, match=r"column 'x1' of X contains a number .* too large"):
-        small().fit(table, Y)
+        quick().fit(table, Y)
 
 
 def test_other_objects_are_refused_as_before():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(TypeError, match="contains dates"):
-            small().fit(pd.DataFrame({"d": [datetime.date(2020, 1, 1)] * N, "n": LOST["int64"]}), Y)
+            quick().fit(pd.DataFrame({"d": [datetime.date(2020, 1, 1)] * N, "n": LOST["int64"]}), Y)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import r2_score
 
-from symbayes import DataWarning, plots
+from symbayes import DataWarning, TemperedSampler, plots
 from symbayes.fitting.least_squares import slopes
 
 from .test_validation import X, Y, small
@@ -77,7 +77,10 @@ def test_extreme_data(case, parameters):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{}, pytest.param({"sampler": "paper"}, marks=pytest.mark.slow)],
+    [
+        {"sampler": TemperedSampler(temperatures=3, steps_per_draw=20)},
+        pytest.param({"sampler": "paper"}, marks=pytest.mark.slow),
+    ],
     ids=["tempered", "paper"],
 )
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from .test_validation import RNG, X, Y, small
+from .test_validation import RNG, X, Y, quick
 
 
 def memory_mapped(folder, name, values):
@@ -42,7 +42,7 @@ FORMS = {
 @pytest.fixture(scope="module")
 def reference():
     y = Y.astype(np.float32).astype(float)
-    model = small().fit(X, y)
+    model = quick().fit(X, y)
     return y, model.formulas_, model.predict(X)
 
 
@@ -51,7 +51,7 @@ def test_every_form_of_a_table_gives_the_same(form, reference, tmp_path):
     y, formulas, predictions = reference
     table = FORMS[form](X, tmp_path, "X")
     response = FORMS[form](y, tmp_path, "y")
-    model = small().fit(table, response)
+    model = quick().fit(table, response)
     pd.testing.assert_frame_equal(model.formulas_, formulas, check_exact=True)
     np.testing.assert_array_equal(model.predict(table), predictions)
 
@@ -61,8 +61,8 @@ def test_every_form_of_a_table_gives_the_same(form, reference, tmp_path):
 def test_whole_numbers_and_truth_values(dtype):
     whole = RNG.integers(0, 2 if dtype is bool else 100, (30, 3)).astype(dtype)
     y = whole[:, 0] if dtype is bool else whole[:, 0] + whole[:, 1].astype(np.int64)
-    first = small().fit(whole, y)
-    second = small().fit(whole.astype(float), y.astype(float))
+    first = quick().fit(whole, y)
+    second = quick().fit(whole.astype(float), y.astype(float))
     pd.testing.assert_frame_equal(first.formulas_, second.formulas_, check_exact=True)
     np.testing.assert_array_equal(first.predict(whole), second.predict(whole.astype(float)))
 
@@ -72,7 +72,7 @@ def test_input_is_not_modified_nor_kept(order):
     table, y, weights = np.array(X, order=order), Y.copy(), np.ones(30)
     weights[3] = 0.0
     kept = weights.copy()
-    model = small().fit(table, y, sample_weight=weights)
+    model = quick().fit(table, y, sample_weight=weights)
     before = model.predict(table)
     np.testing.assert_array_equal(table, X)
     np.testing.assert_array_equal(y, Y)

@@ -9,7 +9,13 @@ import pytest
 import scipy.sparse
 from sklearn.multioutput import MultiOutputRegressor
 
-from symbayes import BayesianSymbolicRegressor, DataWarning, TermsPrior, TreePrior
+from symbayes import (
+    BayesianSymbolicRegressor,
+    DataWarning,
+    TemperedSampler,
+    TermsPrior,
+    TreePrior,
+)
 from symbayes.inputs.validation import check_table
 from symbayes.kernels import units
 
@@ -22,6 +28,12 @@ Y = 3 * X[:, 0] ** 2 + 2
 def small(**options):
     options = {"draws": 20, "tune": 40, "chains": 1, "random_state": 0} | options
     return BayesianSymbolicRegressor(**options)
+
+
+def quick(**options):
+    """A fit for tests that ask only what becomes of the table."""
+    sampler = TemperedSampler(temperatures=2, steps_per_draw=10, search=False)
+    return small(operators=["+", "*", "square"], sampler=sampler, **options)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from symbayes import BayesianSymbolicRegressor, Formula, TreePrior
 from symbayes.inputs.validation import Table
+from symbayes.show.report import page as making
 from symbayes.show.report.markup import Markup, element
 
 from ..fits import EXACT, NOISY, X, small, with_result
@@ -75,6 +76,12 @@ def page_of(model, tmp_path, **options):
     return Page(model.report(tmp_path / "report.html", **options))
 
 
+@pytest.fixture
+def no_plots(monkeypatch):
+    """Plots take most of the time of a page; some tests look only at what is around them."""
+    monkeypatch.setattr(making, "svg", lambda *_: Markup("<svg></svg>"))
+
+
 @pytest.fixture(scope="module")
 def page(model, tmp_path_factory):
     return page_of(model, tmp_path_factory.mktemp("page"))
@@ -122,7 +129,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(page):
     assert "<?xml" not in page.raw
 
 
-def test_names_are_data(model, page, tmp_path):
+def test_names_are_data(model, page, tmp_path, no_plots):
     assert set(model.best_formula_.features) >= set(NAMES[:2])
     assert "<script" not in page.raw
     assert "<img" not in page.raw
@@ -146,7 +153,7 @@ def test_the_answer_comes_first_then_trust_then_detail(model, page):
     assert page.tags.count("svg") == 7
 
 
-def test_formulas_are_mathml(plain, tmp_path, monkeypatch):
+def test_formulas_are_mathml(plain, tmp_path, monkeypatch, no_plots):
     shown = []
 
     def mathml(formula):
@@ -160,7 +167,7 @@ def test_formulas_are_mathml(plain, tmp_path, monkeypatch):
     assert len(shown) > len(plain.pareto_)
 
 
-def test_long_formulas_are_text_that_breaks_lines(plain, tmp_path, monkeypatch):
+def test_long_formulas_are_text_that_breaks_lines(plain, tmp_path, no_plots):
     long = Formula(" + ".join(["x0*x1"] * 30), ["x0", "x1"])
     assert long.n_nodes > 60
     changed = with_result(
@@ -187,7 +194,7 @@ def test_constants_have_their_intervals(plain, plain_page):
         assert ("td", f"{row.lower:#.4g} to {row.upper:#.4g}") in page.texts
 
 
-def test_a_constant_that_others_make_up_for_has_no_interval(plain, tmp_path):
+def test_a_constant_that_others_make_up_for_has_no_interval(plain, tmp_path, no_plots):
     best = Formula("2*exp(x0 + 1) + 3", ["x0", "x1"])
     changed = with_result(plain, formula_objects=[best, *plain.formula_objects_[1:]])
     cells = [text for tag, text in page_of(changed, tmp_path).texts if tag == "td"]
@@ -230,7 +237,7 @@ def test_a_subclass_is_not_what_a_reader_imports(plain, plain_page, tmp_path):
     assert page_of(mine, tmp_path).text == plain_page.text
 
 
-def test_a_fit_without_a_seed_cannot_be_repeated(plain, plain_page, tmp_path):
+def test_a_fit_without_a_seed_cannot_be_repeated(plain, plain_page, tmp_path, no_plots):
     assert "The same fit again:" in plain_page.text
     changed = copy.copy(plain)
     for generator in (None, np.random.RandomState(0)):
@@ -246,7 +253,7 @@ def with_diagnostics(model, **changes):
     return with_result(model, diagnostics=model.diagnostics_ | changes)
 
 
-def test_the_verdict_is_that_of_the_diagnostics(plain, tmp_path):
+def test_the_verdict_is_that_of_the_diagnostics(plain, tmp_path, no_plots):
     doubtful = with_diagnostics(
         plain,
         verdict="Look <twice>.",
@@ -270,7 +277,7 @@ def test_the_verdict_is_that_of_the_diagnostics(plain, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::symbayes.DataWarning")
-def test_reasons_for_doubt_are_told(plain, tmp_path):
+def test_reasons_for_doubt_are_told(plain, tmp_path, no_plots):
     notes = (
         "The run was interrupted",
         "The time limit ended",
@@ -288,7 +295,7 @@ def test_reasons_for_doubt_are_told(plain, tmp_path):
     assert "Left out, because constant or the same as another: 'x2'." in text
 
 
-def test_intervals_that_miss_their_rows_are_told(plain, plain_page, tmp_path):
+def test_intervals_that_miss_their_rows_are_told(plain, plain_page, tmp_path, no_plots):
     says = "of the training rows lie in their 90% intervals"
     assert says not in plain_page.text
     rows = plain.result_.rows
@@ -339,7 +346,7 @@ def test_other_kinds_of_models(tmp_path):
     assert "the one with the smallest error" in page.text
 
 
-def test_a_failure_leaves_the_old_page_as_it_was(plain, tmp_path, monkeypatch):
+def test_a_failure_leaves_the_old_page_as_it_was(plain, tmp_path, monkeypatch, no_plots):
     path = tmp_path / "report.html"
     path.write_text("old")
 

@@ -139,7 +139,7 @@ class Meter:
 
 def noisy_fit(**options):
     """Return a model with many states, whose search has a library."""
-    options = {"chains": 2, "draws": 200, "tune": 900, "random_state": 5} | options
+    options = {"chains": 2, "draws": 100, "tune": 900, "random_state": 5} | options
     sampler = TemperedSampler(temperatures=3, steps_per_draw=10)
     return BayesianSymbolicRegressor(sampler=sampler, **options)
 
@@ -214,7 +214,7 @@ def test_models_are_fitted_as_long_as_there_is_time(clock, monkeypatch):
     """They are a sample of the states, however many there are."""
     # So much noise that many formulas explain it about as well.
     y = Y + np.random.default_rng(7).normal(0.0, 1.0, len(Y))
-    model = noisy_fit(tune=100, draws=900).fit(X, y)
+    model = noisy_fit(tune=100, draws=900, operators=["+", "*", "sin"]).fit(X, y)
     states = model.result_.posterior.states
     assert len(states) > 100
     # One that is drawn often would be taken several times, and fitted only once.

@@ -12,7 +12,7 @@ from symbayes.storage import atomic, checkpoint
 from ...fits import NOISY, X, small
 from ..fuzzing import fuzz
 from ..killing import digest
-from .runs import PAPER, TEMPERED, Stop, resume, stopped, stopping
+from .runs import LT, PAPER, TEMPERED, Stop, never_stopped, resume, stopped, stopping
 
 # When a file is there already.
 
@@ -134,7 +134,7 @@ def test_a_disk_that_has_room_again(always, path, monkeypatch):
 
 
 def test_a_truncated_checkpoint(always, path):
-    whole = small(**TEMPERED).fit(X, NOISY)
+    whole = never_stopped()
     stopped(path, done=60)
     path.write_bytes(path.read_bytes()[:-100])
     message = r"is damaged: .*\. The run resumes from the checkpoint before it, '.*\.previous'"
@@ -164,7 +164,7 @@ def test_a_damaged_one_never_replaces_a_good_one(always, path, monkeypatch):
 
 def test_no_checkpoint_but_the_one_before(always, path):
     """A kill between two renamings."""
-    whole = small(**TEMPERED).fit(X, NOISY)
+    whole = never_stopped()
     stopped(path, done=60)
     path.unlink()
     with pytest.warns(SamplingWarning, match=r"checkpoint' does not exist\. The run resumes"):
@@ -213,7 +213,7 @@ def load(monkeypatch):
     return load
 
 
-MUTATED = {"search": TEMPERED, "drawing": TEMPERED, "trees": PAPER}
+MUTATED = {"search": TEMPERED | LT, "drawing": TEMPERED | LT, "trees": PAPER}
 
 
 @pytest.mark.parametrize("phase", MUTATED)

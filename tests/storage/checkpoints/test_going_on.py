@@ -27,13 +27,23 @@ from symbayes.storage.checkpoint import read_checkpoint
 
 from ...fits import NOISY, X, assert_same, small
 from ..killing import digest
-from .runs import PAPER, POSITIVE, TEMPERED, Stop, resume, stopped, stopping
+from .runs import (
+    LT,
+    PAPER,
+    POSITIVE,
+    TEMPERED,
+    Stop,
+    never_stopped,
+    resume,
+    stopped,
+    stopping,
+)
 
 # From every phase.
 
 
 def test_all_phases(every_point):
-    whole, points = every_point(small(**TEMPERED), X, POSITIVE)
+    whole, points = every_point(small(**TEMPERED | LT | {"tune": 900, "draws": 100}), X, POSITIVE)
     assert points.keys() == {
         "start", "search", "search on other targets", "settling", "drawing", "end",
     }  # fmt: skip
@@ -51,8 +61,8 @@ def test_all_phases(every_point):
 @pytest.mark.parametrize(
     "options",
     [
-        TEMPERED,
-        TEMPERED | {"sampler": TemperedSampler(temperatures=3, search=False, first_rows=20)},
+        TEMPERED | LT,
+        TEMPERED | LT | {"sampler": TemperedSampler(temperatures=3, search=False, first_rows=20)},
         TEMPERED | {"initial_formulas": ["x0**2"], "known_terms": ["x0*x1"], "operators": "all"},
         PAPER,
         PAPER | {"initial_formulas": ["x0**2 + x1"]},
@@ -70,7 +80,7 @@ def test_every_single_checkpoint(every_point, options):
 def test_an_exact_formula(every_point):
     """The search ends with looking for a shorter form, which is done again."""
     y = np.sqrt(X[:, 0] ** 2 + X[:, 1] ** 2 + 3)
-    whole, points = every_point(small(**TEMPERED | {"tune": 8000, "chains": 4}), X, y)
+    whole, points = every_point(small(**TEMPERED | LT | {"tune": 8000, "chains": 4}), X, y)
     assert whole.diagnostics_["search_agreed"]
     assert whole.result_.run.trace.state.exact
     for copies in points.values():
@@ -109,13 +119,11 @@ def test_thinned_draws(every_point, monkeypatch):
 
 
 def test_checkpoints_leave_the_run_as_it_is(always, path):
-    assert digest(small(**TEMPERED).fit(X, NOISY, checkpoint=path)) == digest(
-        small(**TEMPERED).fit(X, NOISY)
-    )
+    assert digest(small(**TEMPERED).fit(X, NOISY, checkpoint=path)) == digest(never_stopped())
 
 
 def test_a_run_that_stops_again_and_again(always, path):
-    whole = small(**TEMPERED).fit(X, NOISY)
+    whole = never_stopped()
     stopped(path, "search", 300)
     for phase, done in (("search", 700), ("settling", 50), ("drawing", 60), ("drawing", 150)):
         with pytest.raises(Stop):
@@ -128,20 +136,20 @@ def test_other_numbers_of_jobs(always, path, before):
     stopped(path, done=60, n_jobs=before)
     resumed = resume(path, X, NOISY, n_jobs=3 - before)
     assert resumed.n_jobs == 3 - before
-    assert digest(resumed) == digest(small(**TEMPERED).fit(X, NOISY))
+    assert digest(resumed) == digest(never_stopped())
 
 
 @pytest.mark.slow
 def test_processes_before_and_threads_after(always, path):
     with joblib.parallel_config(backend="loky"):
         stopped(path, done=60, n_jobs=2)
-    assert digest(resume(path, X, NOISY)) == digest(small(**TEMPERED).fit(X, NOISY))
+    assert digest(resume(path, X, NOISY)) == digest(never_stopped())
     shutil.move(path, path.with_suffix(".other"))
     os.remove(atomic.previous_of(str(path)))
     stopped(path, "search", 200)
     with joblib.parallel_config(backend="loky"):
         resumed = resume(path, X, NOISY, n_jobs=2)
-    assert digest(resumed) == digest(small(**TEMPERED).fit(X, NOISY))
+    assert digest(resumed) == digest(never_stopped())
 
 
 def test_more_draws_after_a_run_that_was_resumed(always, path):
@@ -301,7 +309,7 @@ def told(monkeypatch):
 
 def test_ctrl_c_leaves_a_checkpoint(path, monkeypatch, told):
     """The draws so far are the model's; the run resumes where it was, not where it was cut off."""
-    whole = small(**TEMPERED).fit(X, NOISY)
+    whole = never_stopped()
     for phase in ("search", "settling", "drawing"):
         one = path.with_suffix(f".{phase}")
 
@@ -328,7 +336,7 @@ def test_a_function_that_ends_a_run_leaves_a_checkpoint(path, told):
         small(**TEMPERED, progress=lambda status: status.phase == "drawing").fit(
             X, NOISY, checkpoint=path
         )
-    assert digest(resume(path, X, NOISY)) == digest(small(**TEMPERED).fit(X, NOISY))
+    assert digest(resume(path, X, NOISY)) == digest(never_stopped())
 
 
 def test_time_that_was_left(always, path):
