@@ -78,6 +78,12 @@ def test_going_on_is_the_same_chain(endless, steps):
     assert len(whole.result_.run.trace.chains[0]) == 150
 
 
+def test_where_a_run_ends_nobody_asks_whether_to_restart(endless, monkeypatch):
+    """That is asked at looks, and a run may end between two of them."""
+    monkeypatch.setattr(tempered, "_FAR_BEHIND", 0.0)
+    assert draws_of(in_steps(1, 100)) == draws_of(in_steps(100))
+
+
 def test_proposals_judged_in_two_stages(endless):
     options = LT | {"sampler": TemperedSampler(temperatures=3, search=False, first_rows=20)}
     whole, parts = in_steps(100, **options), in_steps(75, 100, **options)

@@ -300,13 +300,15 @@ class Phases:
             cost = mean_cost(ladders)
             done += made
             spent = spent_at_look + (since_look + made) * cost
-            if since_look + made == per_look:
+            is_look = since_look + made == per_look
+            if is_look:
                 spent_at_look = spent
             trips = sum(int(ladder.ladder.clock[1]) for ladder in ladders)
             has_pairs = self.settings.temperatures > 1
             enough = settled(traces, problem, floor, trips if has_pairs else None, per_look)
             may_restart = may_restart and cost < _MOST_COST_OF_RESTARTS
-            if may_restart and not watch.should_stop(_RESTART_SHARE):
+            # Not where a run ends between two looks: one that went on would not have been asked.
+            if is_look and may_restart and not watch.should_stop(_RESTART_SHARE):
                 means = [] if enough else [_mean_score(problem, trace) for trace in traces]
                 behind = not enough and _catch_up(ladders, means, _FAR_BEHIND)
                 if behind or (self._lists(problem) and self._finds_more(traces, enough)):

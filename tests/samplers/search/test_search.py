@@ -288,7 +288,9 @@ def test_an_interrupt_between_two_looks_keeps_what_was_there_before():
 def found_so_far(looking, own, ends):
     """A search whose ladders are at some states, and whose starts have ended at others."""
     for ladder, (score, trees) in zip(looking._ladders, own, strict=True):
-        ladder.on_y = SimpleNamespace(score=score, trees=lambda trees=trees: trees)
+        ladder.on_y = SimpleNamespace(
+            score=score, trees=lambda trees=trees: trees, problem=looking.problem
+        )
     looking._ends = [Find(0.0, score, trees) for score, trees in ends]
     looking.best.score, looking.best.state = max(own + ends, key=lambda one: one[0])
     return [[as_text(one) for one in start] for start in looking._starts()]
@@ -336,3 +338,28 @@ def test_the_ends_of_all_starts_are_kept():
     assert len(found.starts) == 4
     for find in looking._ends:
         assert find.score <= looking.best.score
+
+
+def test_what_is_not_sensible_counts_only_if_it_is_exact():
+    """Every other ladder may pass through such states; none of them is where draws begin."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0.0, 10.0, (30, 1))
+    wave = [tree("sin", "lt", 0, a=400.0, b=0.0)]
+    for noise in (0.01, 0.0):
+        y = np.sin(400.0 * X[:, 0]) + rng.normal(0.0, noise, 30)
+        rows = Table(np.asfortranarray(X), y, np.ones(30), np.arange(1))
+        some = {"sin": 1.0, "lt": 1.0, "+": 1.0}
+        looking = seek(problem(rows, some, TermsPrior(3, 0.5), sensible=True), 2)
+        limited, free = looking._ladders
+        assert limited.on_y.problem.tree_prior.sensible
+        assert not free.on_y.problem.tree_prior.sensible
+        free.on_y.move_to(wave)
+        limited.on_y.move_to([tree(0)])
+        found = looking._find_of(free)
+        assert (found.score > -np.inf) == (noise == 0.0)
+        met = looking._met_by(free.on_y).states()
+        assert not any(one[0]["op"][0] == wave[0]["op"][0] for one in met)
+        if noise:
+            assert looking._starts() == [[], []]
+            looking.best.update(limited.on_y.score, limited.on_y.trees(), 0.0)
+            assert [len(one[0]) for one in looking._starts()] == [1, 1]

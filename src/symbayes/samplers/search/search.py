@@ -204,8 +204,10 @@ class Search:
 
     def begin_at(self, guesses: list[list[np.ndarray]]) -> None:
         """Start ladders at what the user guesses, with constants optimised."""
+        free = [one for one in self._ladders if one.on_y.problem is self._free]
         for i, trees in enumerate(guesses):
-            self._try(self._ladders[i % len(self._ladders)], [trees])
+            ladders = self._ladders if self.problem.are_sensible(trees) else free or self._ladders
+            self._try(ladders[i % len(ladders)], [trees])
 
     def run(self, budget: int, run: RunContext, share: float = 1.0) -> SearchResult:
         """Search for at most `budget` draws per ladder, fewer where states are large.
@@ -504,6 +506,8 @@ class Search:
         columns as far as possible, then with different structures.
         """
         own = list(map(self._find_of, self._ladders))
+        if self.best.score == -np.inf:
+            return [[] for _ in own]  # nothing that counts was found
         best = Find(0.0, self.best.score, self.best.state)
         good = [find for find in (best, *own, *self._ends) if find.score >= best.score - NEAR]
         chosen = _most_different(sorted(good, key=lambda find: -find.score), len(own))
