@@ -169,9 +169,9 @@ def are_sensible(values):
     low, high = known.min(axis=1, keepdims=True), known.max(axis=1, keepdims=True)
     with np.errstate(all="ignore"):
         extent = high - low
-        far = ~((box >= low - 10 * extent) & (box <= high + 10 * extent))
+        far = (box < low - 10 * extent) | (box > high + 10 * extent)
         deviation = extent[:, 0] * np.std((known - low) / extent, axis=1)
-        changed = ~(np.abs(moved - box) <= 0.5 * deviation[:, None])
+        changed = np.abs(moved - box) > 0.5 * deviation[:, None]
     some = (far.sum(axis=1) <= 6) & (changed.sum(axis=1) <= 4) | (extent[:, 0] == 0)
     return np.isfinite(known).all(axis=1) & np.isfinite(extent[:, 0]) & some
 

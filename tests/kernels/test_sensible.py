@@ -23,8 +23,9 @@ AGE = RNG.integers(18, 80, 300).astype(float)
 TIME, POSITION, OTHER = RNG.uniform(0.0, 1.0, (3, 300))
 COUNT = RNG.poisson(1.0, 300).astype(float)
 RARE = (np.arange(300) % 150 == 0).astype(float)
-COLUMNS = np.array([AGE, TIME, POSITION, OTHER, COUNT, RARE])
-NAMES = ["age", "time", "position", "other", "count", "rare"]
+HIGH = TIME + RNG.uniform(0.05, 0.5, 300)
+COLUMNS = np.array([AGE, TIME, POSITION, OTHER, COUNT, RARE, HIGH])
+NAMES = ["age", "time", "position", "other", "count", "rare", "high"]
 
 
 def drawn_trees(n, max_nodes=12):
@@ -109,6 +110,9 @@ SENSIBLE = [
     "exp(rare)",
     "sqrt(2 + time - position - other)",
     "exp(sqrt(age**2 + 100) - age)",
+    "sqrt(high - time)",
+    "log(high - time)",
+    "sqrt(high**2 - time**2)*position",
     "1e300*time**2",
     "1e-300*age**2",
 ]

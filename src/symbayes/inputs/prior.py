@@ -46,14 +46,14 @@ class TreePrior:
         `sin` inside a `sin`, and inside it `exp` but no `exp` of an `exp`. Trees beyond that have
         probability zero.
     sensible : bool
-        Whether terms have to be sensible functions: finite and moderate in nearly all of the box of
-        the table, without waves that its rows cannot tell, and not cancelling each other. Others
-        have probability zero. The search then takes longer to find hard laws.
+        Whether terms have to be sensible functions: moderate in nearly all of the box of the table
+        where they have a value, without waves that its rows cannot tell, and not cancelling each
+        other. Others have probability zero, unless a formula fits to all digits.
     nesting_price : float, at least 0
         By how many nats each operator makes a tree less probable that lies where few would write
         it: a wave (`sin`, `cos`, `tan`) inside a wave, an `exp` inside an `exp` or a wave, and a
-        power that makes powers of powers exceed the sixth. It takes data to pay that: 6 is a good
-        price.
+        power that makes powers of powers exceed the sixth. It takes data to pay that; 0 lets them
+        lie there for nothing.
     slope_shape, slope_scale : float above 0
         ``s_a^2 ~ IG(slope_shape / 2, slope_shape * slope_scale / 2)``.
     offset_shape, offset_scale : float above 0

@@ -23,7 +23,8 @@ from .tree import subtree_end
 PROBE_ROWS = 64
 # A term may go beyond its values on the table by this many times their range.
 _FAR = 10.0
-# It may do so, or have no value, on this many rows of the box: laws with a pole do.
+# It may do so on this many rows of the box: laws with a pole do. Where it has no value it is taken
+# as it is: columns may depend on each other, and `sqrt(high - low)` has one on all rows there are.
 _MOST_FAR = 6
 # A small move of every column is to change it by less than this many standard deviations, on all
 # but some rows of the box.
@@ -94,7 +95,7 @@ def has_sensible_values(values):
     lowest, highest = low - _FAR * extent, high + _FAR * extent
     far = 0
     for i in range(PROBE_ROWS, 2 * PROBE_ROWS):
-        far += not (lowest <= values[i] <= highest)
+        far += values[i] < lowest or values[i] > highest
     if far > _MOST_FAR:
         return False
     mean = 0.0
@@ -108,7 +109,7 @@ def has_sensible_values(values):
     most = _CHANGE * extent * math.sqrt(squares / PROBE_ROWS)
     changed = 0
     for i in range(PROBE_ROWS, 2 * PROBE_ROWS):
-        changed += not (abs(values[i + PROBE_ROWS] - values[i]) <= most)
+        changed += abs(values[i + PROBE_ROWS] - values[i]) > most
     return changed <= _MOST_CHANGED
 
 

@@ -157,7 +157,8 @@ class Search:
         self._rows = some_rows(self._on_all_rows, _SEARCH_ROWS)
         self.problem = self._on_all_rows.on_rows(self._rows)
         # On the way to a law there may be states that nobody would believe. So every other ladder
-        # does without that limit; what it finds counts if it keeps to it in the end, or is exact.
+        # begins without that limit; what it finds counts if it keeps to it, or is exact. After its
+        # first start it has the limit too: noisy data have too many states that break it.
         self._free = self.problem.with_any_terms()
         self._judge = Replicas(self.problem, np.random.SeedSequence(0), np.ones(1))
         self._powers = powers(self.problem.data.n)
@@ -351,6 +352,8 @@ class Search:
     def _assign_targets(self) -> None:
         """Say what each ladder does in this stage: go on, start anew, or try another target."""
         for i, ladder in enumerate(self._ladders if self._stage > 0 else ()):
+            if self._stage == _STAGES_PER_START:
+                self._limit(ladder)
             ladder.on_target, ladder.target = None, self._target_of(i, self._stage)
             if ladder.target is not None:
                 ladder.on_target = self._new_ladder(self._problem_for(ladder.target), ladder.seed)
@@ -359,6 +362,16 @@ class Search:
                 self._met = merged([self._met, self._met_by(ladder.on_y)])
                 ladder.on_y = self._new_ladder(ladder.on_y.problem, ladder.seed)
                 ladder.stages = 0
+
+    def _limit(self, ladder: SearchLadder) -> None:
+        """Give a ladder the limits that it has begun without; what it found stays if it counts."""
+        if ladder.on_y.problem is self.problem:
+            return
+        find = self._find_of(ladder)
+        self._met = merged([self._met, self._met_by(ladder.on_y)])
+        ladder.on_y = self._new_ladder(self.problem, ladder.seed)
+        if find.score > -np.inf:
+            ladder.on_y.move_to(find.trees)
 
     def _target_of(self, i: int, stage: int) -> Target | None:
         """Return what a ladder tries in a stage; None is y itself."""
@@ -567,7 +580,9 @@ class Search:
             )
             ladder.stages = state.stages[i]
             ladder.target = self._target_of(i, state.stage)
-            ladder.on_y.restore(state.ladders[i])
+            free = state.stage < _STAGES_PER_START
+            problem = self._problem_of(i) if free else self.problem
+            ladder.on_y = Replicas.restored(problem, state.ladders[i])
             self._counts.append(ladder.on_y.chains.counts)
             if i in state.others:
                 assert ladder.target is not None
