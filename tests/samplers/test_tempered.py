@@ -288,6 +288,7 @@ def test_warm_up_starts_again_when_a_ladder_turns_out_to_be_far_behind(monkeypat
         return looks.count(nats) <= 2 and nats == tempered._FAR_BEHIND
 
     monkeypatch.setattr(tempered, "_catch_up", behind)
+    monkeypatch.setattr(tempered, "_DRAWS_PER_LOOK", 10)
     trace = sample(draws=10, tune=10)
     assert looks.count(tempered._FAR_BEHIND) == 3
     assert looks.count(tempered.NEAR) == 3  # settled anew each time

@@ -99,6 +99,7 @@ def test_the_sampler_of_the_paper(every_point):
 def test_warm_up_that_is_gone_through_again(every_point, monkeypatch):
     """A restart, and the settling after it, are parts of a run like all others."""
     monkeypatch.setattr(tempered, "_FAR_BEHIND", 0.0)
+    monkeypatch.setattr(tempered, "_DRAWS_PER_LOOK", 32)
     monkeypatch.setattr(tempered, "settled", lambda *_: False)
     sampler = TemperedSampler(temperatures=3, steps_per_draw=10, search=False)
     options = {"sampler": sampler, "tune": 300, "draws": 130}
