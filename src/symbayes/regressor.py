@@ -285,7 +285,7 @@ class BayesianSymbolicRegressor(RegressorMixin, BaseEstimator):
         began = time.monotonic()
         check_client(client)
         path = None if checkpoint is None else refuse_existing(checkpoint)
-        note = checked_note(note)
+        note = checked_note(note, path)
         task = make_task(self, X, y, sample_weight)
         self._keep(*run_fit(self, task, target_name(y), began, client, path, note))
         return self

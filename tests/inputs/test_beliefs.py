@@ -56,7 +56,7 @@ def test_every_draw_is_sensible():
     y = np.sin(400.0 * table[:, 0])
     options = {"operators": ["sin", "lt", "exp", "+", "*"], "initial_formulas": ["sin(400*x0)"]}
     noisy = y + rng.normal(0.0, 0.01, 30)
-    with pytest.warns(DataWarning, match=r"initial_formulas: 'sin\(400\*x0\)' counts only if"):
+    with pytest.warns(DataWarning, match=r"initial_formulas: 'sin\(400\*x0\)' is dropped unless"):
         fitted = small(draws=200, chains=2, **options).fit(table, noisy)
     prior = TreePrior(sensible=False)
     free = small(draws=200, chains=2, tree_prior=prior, **options).fit(table, noisy)
@@ -72,7 +72,7 @@ def test_what_fits_to_all_digits_is_believed():
     rng = np.random.default_rng(3)
     table = rng.uniform(0.0, 10.0, (30, 1))
     options = {"operators": ["sin", "lt", "+"], "initial_formulas": ["sin(400*x0)"], "chains": 2}
-    with pytest.warns(DataWarning, match="counts only if it fits to all digits"):
+    with pytest.warns(DataWarning, match="is dropped unless it fits to all digits"):
         fitted = small(**options).fit(table, np.sin(400.0 * table[:, 0]))
     assert fitted.best_formula_.text(digits=6) == "sin(400*x0)"
     assert fitted.formulas_["probability"][0] > 0.9

@@ -42,9 +42,9 @@ def fit(options: argparse.Namespace) -> int:
         # The answer tells the verdict, and not the display as in Python.
         with Display(not options.quiet) as display:
             model = BayesianSymbolicRegressor(**given, progress=not options.quiet and display)
-            return model.fit(
-                data.X, data.y, data.weights, checkpoint=options.checkpoint, note=_call(options)
-            )
+            path = options.checkpoint
+            note = None if path is None else _call(options)
+            return model.fit(data.X, data.y, data.weights, checkpoint=path, note=note)
 
     return _answer(run, data, options)
 
@@ -141,15 +141,13 @@ def _call(options: argparse.Namespace) -> dict[str, Any]:
 
 def _noted_call(options: argparse.Namespace, call: Any) -> argparse.Namespace:
     """Return the options of the fit, in part replaced by those of this call."""
-    if call is None:
+    if call is None or call.keys() != _NOTED.keys():
         raise UsageError(
             f"the run of {options.checkpoint} was begun in Python; resume it there: "
             f"BayesianSymbolicRegressor.resume({options.checkpoint!r}, X, y)"
         )
-    if (
-        call.keys() != _NOTED.keys()
-        or not all(isinstance(call[name], kind) for name, kind in _NOTED.items())
-        or not all(isinstance(name, str) for name in call["features"] or ())
+    if not all(isinstance(call[name], kind) for name, kind in _NOTED.items()) or not all(
+        isinstance(name, str) for name in call["features"] or ()
     ):
         raise ValueError(f"{options.checkpoint} does not tell where its run comes from")
     given = {name: x for name, x in vars(options).items() if name in _NOTED and x is not None}

@@ -76,8 +76,8 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any) -> Task:
     for text, trees in zip(model.initial_formulas or (), guesses, strict=True):
         if not problem.are_sensible(trees):
             message = (
-                f"initial_formulas: {str(text)!r} counts only if it fits to all digits, since a "
-                "term of it is not sensible: on other rows of the box of X it explodes, has no "
+                f"initial_formulas: {str(text)!r} is dropped unless it fits to all digits, since "
+                "a term of it is not sensible: on other rows of the box of X it explodes, has no "
                 "value or oscillates faster than the rows can tell; "
                 "tree_prior=TreePrior(sensible=False) allows it"
             )

@@ -154,9 +154,11 @@ def begin_checkpoints(
     return writer
 
 
-def checked_note(note: dict[str, Any] | None) -> dict[str, Any] | None:
+def checked_note(note: dict[str, Any] | None, path: str | None) -> dict[str, Any] | None:
     """Return a note as a checkpoint will have it; complain about one that is not JSON."""
-    if note is None or isinstance(note, dict):
+    if note is not None and path is None:
+        raise ValueError("note is written into checkpoints, and there are none: give checkpoint")
+    if note is None or (isinstance(note, dict) and all(isinstance(key, str) for key in note)):
         with contextlib.suppress(TypeError, ValueError):
             return json.loads(json.dumps(note, allow_nan=False))
     raise TypeError(f"note must be a dict of what JSON can hold, not {note!r}")

@@ -291,11 +291,13 @@ def test_a_note_says_where_a_run_comes_from(path):
     assert read_checkpoint(path, BayesianSymbolicRegressor).origin == note
 
 
-@pytest.mark.parametrize("note", ["a", {"a": {1}}, {"a": float("nan")}], ids=repr)
+@pytest.mark.parametrize("note", ["a", {1: "a"}, {"a": {1}}, {"a": float("nan")}], ids=repr)
 def test_a_note_that_is_no_json(path, note):
     with pytest.raises(TypeError, match="note must be a dict of what JSON can hold"):
         small().fit(X, NOISY, checkpoint=path, note=note)
     assert not os.path.exists(path)
+    with pytest.raises(ValueError, match="there are none: give checkpoint"):
+        small().fit(X, NOISY, note={"by": "night shift"})
 
 
 # The end of a run.
