@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.quality.problems import DATA, MissingData, Problem
 from benchmarks.quality.suites import real
-from symbayes import BayesianSymbolicRegressor
+from symbayes import BayesianSymbolicRegressor, TreePrior
 from symbayes.experiments.records import Record, Records
 
 KEY = ("table", "split", "timeout", "label")
@@ -123,9 +123,12 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="fits at a time (default: 1)")
     parser.add_argument("--label", default="", help="what tells these fits apart in the records")
     parser.add_argument("--options", type=json.loads, default={}, help="parameters, as JSON")
+    parser.add_argument("--any-terms", action="store_true", help="terms need not be sensible")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the folder 'real'")
     parser.add_argument("--records", type=Path, help="where finished fits are kept")
     options = parser.parse_args(words)
+    if options.any_terms:
+        options.options["tree_prior"] = TreePrior(sensible=False, nesting_price=0)
     try:
         names = options.tables or real.names(options.data)
     except MissingData as error:
