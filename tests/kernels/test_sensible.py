@@ -168,7 +168,8 @@ def test_probe_rows_stay_in_the_box():
 
 def test_probe_rows_depend_on_the_table_alone():
     np.testing.assert_array_equal(probe_rows(COLUMNS), probe_rows(COLUMNS.copy()))
-    # Nor does it matter how often rows are there.
+    # Nor does it matter how often rows are there, and in which order.
+    np.testing.assert_array_equal(probe_rows(COLUMNS), probe_rows(COLUMNS[:, ::-1]))
     np.testing.assert_array_equal(probe_rows(COLUMNS), probe_rows(np.repeat(COLUMNS, 3, axis=1)))
     # Units of columns do not matter.
     scaled = probe_rows(1e200 * COLUMNS)

@@ -25,11 +25,9 @@ def probe_rows(columns: np.ndarray) -> np.ndarray:
     """Return the probe rows of a table given as columns, one column after the other.
 
     They depend on the table alone: its values, and for what is drawn at random its size. Rows that
-    are there twice count once, as a row with a weight of two does.
+    are there twice count once, as a row with a weight of two does, and in any order.
     """
-    columns = columns[:, some_of(columns.shape[1], _MOST_ROWS)]
-    _, first = np.unique(columns, axis=1, return_index=True)
-    columns = columns[:, np.sort(first)]
+    columns = np.unique(columns[:, some_of(columns.shape[1], _MOST_ROWS)], axis=1)
     n_columns, n = columns.shape
     rng = np.random.default_rng([n, n_columns])
     own = np.resize(rng.permutation(n), PROBE_ROWS)

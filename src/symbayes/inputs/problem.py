@@ -347,7 +347,10 @@ def make_problem(
     fewest = 1.0 + (terms if isinstance(terms, int) else 1)  # else there would be no model at all
     if probe is None:
         asked = tree_prior.sensible
-        probe = probe_rows(columns[:, : len(table.y)]) if asked else np.empty(0)
+        known_rows = columns[:, : len(table.y)]
+        if asked and not table.weights.all():
+            known_rows = known_rows[:, table.weights > 0]
+        probe = probe_rows(known_rows) if asked else np.empty(0)
     data = Data(
         x=x,
         y=y,
