@@ -132,6 +132,14 @@ def test_a_run_that_stops_again_and_again(always, path):
     assert digest(resume(path, X, NOISY)) == digest(whole)
 
 
+def test_a_search_after_its_first_starts(always, path):
+    """From then on the ladders that had begun without limits have them."""
+    options = {"chains": 2, "tune": 2_000, "draws": 20}
+    whole = small(**TEMPERED | options).fit(X, NOISY)
+    stopped(path, "search", 1_700, **options)
+    assert digest(resume(path, X, NOISY)) == digest(whole)
+
+
 @pytest.mark.parametrize("before", [1, 2])
 def test_other_numbers_of_jobs(always, path, before):
     stopped(path, done=60, n_jobs=before)
